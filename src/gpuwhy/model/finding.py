@@ -1,0 +1,101 @@
+"""Findings: a cause established here, how sure, by which evidence, and the chain from the symptom to the cause."""
+
+from __future__ import annotations
+
+import enum
+
+import msgspec
+
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.remedy import NotARemedy, Remedy
+
+
+class Certainty(str, enum.Enum):
+    """How sure a finding is; see DESIGN "Certainty is earned"."""
+
+    PROVEN = "proven"
+    """The log or a check on the target shows the mechanism itself, and nothing contradicts it."""
+    LIKELY = "likely"
+    """The signs fit and the facts agree, one link is inferred."""
+    POSSIBLE = "possible"
+    """The signs fit, the deciding fact is unknown."""
+
+    @property
+    def order(self) -> int:
+        """0 for the surest."""
+        return ("proven", "likely", "possible").index(self.value)
+
+
+class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One link of a chain, cause first, symptom last. ``is_swallowed``: the program hid this step from its user."""
+
+    statement: str
+    evidence: Evidence | None = None
+    is_swallowed: bool = False
+
+
+class Missing(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A fact that would settle the question: its key in the ``--facts`` vocabulary and the command that gets it."""
+
+    key: str
+    command: str
+    why: str = ""
+
+
+class Verdict(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cause says of a case when its signs fit.
+
+    ``component`` is the part that a fix must name. ``chain`` runs from the cause to the symptom. ``explains`` holds
+    the ids of the events this cause accounts for. ``rivals`` are ids of causes that the same signs allow as long as
+    ``missing`` is unknown. ``strength`` orders verdicts of equal certainty: 0..100, how specific the signs are
+    (50: an ordinary sign of this cause alone; below: shared with others; above: names this cause literally).
+    """
+
+    certainty: Certainty
+    component: str | None
+    title: str
+    chain: tuple[Link, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    against: tuple[Evidence, ...] = ()
+    explains: tuple[int, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    rivals: tuple[str, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    not_remedies: tuple[NotARemedy, ...] = ()
+    notes: tuple[str, ...] = ()
+    strength: int = 50
+
+
+class RuledOut(msgspec.Struct, frozen=True):
+    """A cause whose signs fit and whose facts do not: why not, by which evidence."""
+
+    why: str
+    evidence: tuple[Evidence, ...] = ()
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A verdict with the id of its cause, its remedies ordered and written for the target."""
+
+    cause: str
+    family: str
+    component: str | None
+    certainty: Certainty
+    title: str
+    chain: tuple[Link, ...]
+    evidence: tuple[Evidence, ...]
+    against: tuple[Evidence, ...] = ()
+    explains: tuple[int, ...] = ()
+    missing: tuple[Missing, ...] = ()
+    rivals: tuple[str, ...] = ()
+    remedies: tuple[Remedy, ...] = ()
+    not_remedies: tuple[NotARemedy, ...] = ()
+    notes: tuple[str, ...] = ()
+    strength: int = 50
+
+
+class Excluded(msgspec.Struct, frozen=True):
+    """A cause that was considered and ruled out."""
+
+    cause: str
+    why: str
+    evidence: tuple[Evidence, ...] = ()

@@ -1,0 +1,23 @@
+"""The record of the questions asked: where each looked and how far, what it found or did not, what that changed."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One question. ``outcome`` is ``ok``, ``absent``, ``denied``, ``timed out`` or ``failed``; ``duration`` in seconds."""
+
+    question: str
+    where: str
+    outcome: str
+    found: str = ""
+    changed: str = ""
+    duration: float | None = None
+
+
+class Investigation(msgspec.Struct, frozen=True):
+    """The steps in the order taken, and what stayed open."""
+
+    steps: tuple[Step, ...] = ()
+    open_questions: tuple[str, ...] = ()
