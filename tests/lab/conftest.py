@@ -1,0 +1,133 @@
+"""The lab: a real systemd host, the real FlashInfer and the real journal, for `make lab`.
+
+Everything is built by `tests/lab/setup` under `.lab`. What cannot be had without a GPU is a stand-in and says so:
+`stand_ins/` holds them all.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.lab.gpu_host import GAVE_UP, LAB, SERVING, GpuHost, booted, memory_limit, wait_for  # noqa: E402
+
+INCIDENT = ROOT / "tests" / "data" / "logs" / "incident.export"
+JOURNAL_MACHINE = "2" * 32  # the machine id in incident.export
+BINDS = [
+    f"{LAB}/seed:/opt/sglang",
+    f"{LAB}/cuda-12.8:/usr/local/cuda-12.8",
+    f"{LAB}/cuda-12.4:/usr/local/cuda-12.4",
+    f"{LAB}/gpuwhy:/opt/gpuwhy",
+    f"{ROOT}/src:/opt/gpuwhy-source",
+]
+MEMORY_LIMIT = 64 << 20
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Lab tests run when asked for by marker, and have more time than others: FlashInfer alone takes 8 s to import."""
+    here = Path(__file__).parent
+    mine = [item for item in items if item.path.is_relative_to(here)]
+    if "lab" not in config.option.markexpr:
+        items[:] = [item for item in items if item not in mine]
+        config.hook.pytest_deselected(items=mine)
+        return
+    for item in mine:
+        item.add_marker(pytest.mark.timeout(600))
+
+
+@pytest.fixture(scope="session")
+def gpu_host() -> Iterator[GpuHost]:
+    """The host of the seed case, some minutes into its incident.
+
+    `sglang-eagle3.service` was killed by the kernel for want of memory; after it `sglang.service` (nvcc 12.8) and
+    `sglang-124.service` (nvcc 12.4) crashed until systemd gave up; `sglang-ok.service` is healthy.
+    """
+    with booted("lab-gpu", BINDS) as host:
+        kill_for_memory(host, "sglang-eagle3.service")
+        for unit in ("sglang.service", "sglang-124.service"):
+            host.run(f"systemctl start {unit}")
+            host.wait_for_message(unit, GAVE_UP)
+        host.run("systemctl start sglang-ok.service")
+        host.wait_for_message("sglang-ok.service", SERVING)
+        yield host
+
+
+def kill_for_memory(host: GpuHost, unit: str) -> None:
+    host.run(f"systemctl start {unit}")
+    process = host.outer_pid(int(host.show(unit, "MainPID")["MainPID"]))
+    with memory_limit(process, MEMORY_LIMIT):
+        host.run("touch /run/lab-confined")
+        wait_for(lambda: host.show(unit, "ActiveState")["ActiveState"] == "failed", 60, f"{unit} is killed")
+
+
+@pytest.fixture(scope="session")
+def journal_directory() -> Path:
+    """`incident.export` as a real journal file, in a folder as `journalctl --directory` takes it."""
+    directory = LAB / "journal"
+    directory.mkdir(exist_ok=True)
+    journal = directory / "incident.journal"
+    journal.unlink(missing_ok=True)
+    loader = "/lib/systemd/systemd-journal-remote"
+    subprocess.run([loader, f"--output={journal}", str(INCIDENT)], check=True, capture_output=True)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def journal_host(journal_directory: Path) -> Iterator[GpuHost]:
+    """A host whose own journal holds the incident: the same machine id, so plain `journalctl` reads it as its past."""
+    journal = f"{journal_directory}/incident.journal:/var/log/journal/{JOURNAL_MACHINE}/incident.journal"
+    with booted("lab-journal", [*BINDS, journal], JOURNAL_MACHINE) as host:
+        yield host
+
+
+@pytest.fixture
+def seed_environment(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a Python text in the seed environment (the real torch and FlashInfer), with only the variables given.
+
+    The pretended host has eight GPUs of compute capability 12.0, and a torch built for CUDA 12.8.
+    """
+
+    def run(program: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        environment = {
+            "PATH": "/usr/bin:/bin",
+            "HOME": str(tmp_path),
+            "FAKE_GPUS": "8x12.0",
+            "FAKE_TORCH_CUDA": "12.8",
+            **variables,
+        }
+        return subprocess.run(
+            [str(LAB / "seed/bin/python"), "-c", program],
+            env=environment,
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+
+    return run
+
+
+@pytest.fixture
+def gpuwhy() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs the checkout's gpuwhy on this machine."""
+
+    def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "gpuwhy", *arguments],
+            env={**os.environ, **variables},
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            stdin=subprocess.DEVNULL,
+        )
+
+    return run
