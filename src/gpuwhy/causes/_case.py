@@ -1,0 +1,170 @@
+"""The case a cause is asked to judge: an incident, the facts, and where the declared signs were found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from gpuwhy.knowledge import components
+from gpuwhy.model.event import Event, Frame, LogLine
+from gpuwhy.model.evidence import Evidence, Place, Standing
+from gpuwhy.model.fact import Fact, Facts, Unknown
+from gpuwhy.model.finding import Missing
+from gpuwhy.model.incident import Incident
+
+
+class Match(msgspec.Struct, frozen=True):
+    """A sign found in a line. ``groups`` holds the named groups of its pattern (those that took part).
+
+    ``event`` is the event the line belongs to, None for a line that no event claims. ``is_code`` marks a source line
+    that a traceback quotes: it shows what the program could say, not that it said it.
+    """
+
+    sign: str
+    line: LogLine
+    place: Place
+    groups: dict[str, str]
+    event: Event | None = None
+    is_code: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.line.text.strip()
+
+    def group(self, name: str) -> str | None:
+        """The named group, None when it took no part."""
+        return self.groups.get(name)
+
+    @property
+    def frames(self) -> tuple[Frame, ...]:
+        """The frames of the event's exceptions, the first raised exception first."""
+        if self.event is None:
+            return ()
+        return tuple(frame for block in self.event.exceptions for frame in block.frames)
+
+
+class Case:
+    """What a cause judges. Immutable for the cause that is given it."""
+
+    __slots__ = ("_matches", "facts", "incident")
+
+    def __init__(self, incident: Incident, facts: Facts, matches: dict[str, tuple[Match, ...]]) -> None:
+        self.incident = incident
+        self.facts = facts
+        self._matches = matches
+
+    def found(self, *signs: str) -> Match | None:
+        """The best match of the first of these signs that was found: outside quoted code before inside, then earliest."""
+        for sign in signs:
+            matches = self._matches.get(sign)
+            if matches:
+                return matches[0]
+        return None
+
+    def all(self, *signs: str) -> tuple[Match, ...]:
+        """Every match of these signs, best first within each."""
+        return tuple(match for sign in signs for match in self._matches.get(sign, ()))
+
+    def evidence(self, match: Match, statement: str) -> Evidence:
+        """Evidence that quotes the matched line."""
+        return Evidence(statement, match.text, match.place)
+
+    def fact(self, key: str) -> Fact | Unknown:
+        return self.facts.get(key)
+
+    def fact_evidence(self, key: str, statement: str = "") -> Evidence | None:
+        """The evidence of a known fact, with ``statement`` in place of its own when given."""
+        fact = self.facts.get(key)
+        if isinstance(fact, Unknown):
+            return None
+        return msgspec.structs.replace(fact.evidence, statement=statement) if statement else fact.evidence
+
+    def missing(self, key: str, why: str = "", command: str = "") -> Missing | None:
+        """What to ask for when ``key`` is unknown; None when it is known."""
+        fact = self.facts.get(key)
+        if isinstance(fact, Fact):
+            return None
+        return Missing(key, command or fact.command or COMMANDS.get(key.split(".")[0], ""), why or fact.why)
+
+    @property
+    def engine(self) -> str:
+        """``sglang``, ``vllm`` ... as far as the log or the start command tells; ``""`` when it does not."""
+        return self.incident.engine
+
+    def explains(self, *matches: Match | None) -> tuple[int, ...]:
+        """The ids of the events these matches belong to, and of those that only echo the primary one among them."""
+        own = {match.event.id for match in matches if match is not None and match.event is not None}
+        if self.incident.primary in own:
+            own |= {event.id for event in self.incident.events if event.is_echo}
+        return tuple(sorted(own))
+
+    def component_near(self, match: Match | None, default: str | None = None) -> str | None:
+        """The component in which a match sits.
+
+        Looks at paths in the matched line, at the innermost frames of its event, then at paths in the lines around
+        it (build logs print the file they compile); ``default`` when none of them names a component.
+        """
+        if match is None:
+            return default
+        for text in self._texts_near(match):
+            component = components.component_of_module(text)
+            if component is not None and component not in GENERIC_COMPONENTS:
+                return component
+        return default
+
+    def _texts_near(self, match: Match) -> Iterator[str]:
+        yield match.text
+        for frame in reversed(match.frames):
+            yield frame.path
+        for line in self.lines_around(match, before=40, after=15):
+            yield line.text
+
+    def lines_around(self, match: Match, before: int = 10, after: int = 10) -> tuple[LogLine, ...]:
+        """Lines of the same log near the match, nearest first."""
+        log = next((log for log in self.incident.logs if log.name == match.place.path), None)
+        if log is None and self.incident.logs:
+            log = next((log for log in self.incident.logs if match.line in log.lines), None)
+        if log is None:
+            return ()
+        at = match.line.number
+        near = [line for line in log.lines if at - before <= line.number <= at + after and line.number != at]
+        return tuple(sorted(near, key=lambda line: abs(line.number - at)))
+
+    def frame_in(self, match: Match, *path_parts: str) -> Frame | None:
+        """The innermost frame of the match's event whose path contains one of ``path_parts``."""
+        for frame in reversed(match.frames):
+            if any(part in frame.path for part in path_parts):
+                return frame
+        return None
+
+
+GENERIC_COMPONENTS = frozenset({"python", "user-program", "python-env"})
+"""What a path may name without telling whose fault it is."""
+
+COMMANDS = {
+    "gpu": "nvidia-smi --query-gpu=index,name,compute_cap --format=csv",
+    "cc": "nvidia-smi --query-gpu=index,name,compute_cap --format=csv",
+    "gpus": "nvidia-smi --query-gpu=index,name,compute_cap --format=csv",
+    "cuda_toolkit": "nvcc --version",
+    "driver": "cat /proc/driver/nvidia/version",
+    "packages": "python -m pip list",
+    "env": "tr '\\0' '\\n' < /proc/PID/environ",
+    "torch": "python -c 'import torch; print(torch.__version__, torch.version.cuda)'",
+    "torch_cuda": "python -c 'import torch; print(torch.version.cuda)'",
+    "torch_arch_list": "python -c 'import torch; print(torch.cuda.get_arch_list())'",
+    "other_toolkits": "ls -d /usr/local/cuda*/bin/nvcc",
+    "kernel_log": "journalctl -k -b",
+    "gcc": "gcc --version",
+}
+"""How a person gets a fact, by the first part of its key."""
+
+
+def inferred(statement: str) -> Evidence:
+    """A link of the usual mechanism that nobody saw here."""
+    return Evidence(statement, standing=Standing.INFERRED)
+
+
+def derived(statement: str, provenance: str) -> Evidence:
+    """What follows from facts and measured data; ``provenance`` says how the data was measured."""
+    return Evidence(statement, provenance, Place("knowledge"), Standing.DERIVED)

@@ -1,0 +1,45 @@
+"""Signs: what a cause declares it can be recognised by.
+
+A sign has literals for the prefilter (one Aho-Corasick pass over the log looks for the literals of all causes at
+once) and a regular expression that decides. Upper and lower case do not matter to either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+
+class Sign(msgspec.Struct, frozen=True):
+    """One declared sign.
+
+    ``name`` is unique within its cause. At least one of ``literals`` must occur in a line before ``pattern`` is
+    tried on it; ``pattern`` empty means that the literal alone decides. The pattern sees the line without logger
+    prefixes, and once more joined with the lines that follow it, because pastes wrap long messages.
+    ``kinds`` limits the sign to lines of events of these kinds (empty: any line).
+    """
+
+    name: str
+    literals: tuple[str, ...]
+    pattern: str = ""
+    kinds: tuple[str, ...] = ()
+
+
+def says(name: str, literals: str | Sequence[str], pattern: str = "") -> Sign:
+    """A line that says this, wherever it stands."""
+    return Sign(name, _tuple(literals), pattern)
+
+
+def raised(name: str, literals: str | Sequence[str], pattern: str = "") -> Sign:
+    """An exception, a native crash or a line of one, with this message."""
+    return Sign(name, _tuple(literals), pattern, ("exception", "crash", "build", "death"))
+
+
+def kernel(name: str, literals: str | Sequence[str], pattern: str = "") -> Sign:
+    """A message of the kernel."""
+    return Sign(name, _tuple(literals), pattern, ("kernel",))
+
+
+def _tuple(literals: str | Sequence[str]) -> tuple[str, ...]:
+    return (literals,) if isinstance(literals, str) else tuple(literals)

@@ -1,0 +1,75 @@
+"""Ask every cause whose signs were found, and put their verdicts in order."""
+
+from __future__ import annotations
+
+import functools
+
+import msgspec
+
+from gpuwhy.causes import Case, catalogue
+from gpuwhy.diagnosis.matching import SignFinder
+from gpuwhy.diagnosis.ranking import ranked
+from gpuwhy.model.fact import Facts
+from gpuwhy.model.finding import Excluded, Finding, Missing, RuledOut, Verdict
+from gpuwhy.model.incident import Incident
+
+
+class Judgement(msgspec.Struct, frozen=True):
+    """Ranked findings, what was considered and ruled out, and the one observation that would settle most."""
+
+    findings: tuple[Finding, ...]
+    ruled_out: tuple[Excluded, ...]
+    decides: Missing | None
+    considered: int = 0
+    """How many causes had a sign in the logs."""
+    faults: tuple[str, ...] = ()
+    """Causes that failed while judging; the others are not lost for it."""
+
+
+def judge(incident: Incident, facts: Facts) -> Judgement:
+    """Judge an incident by all causes of the catalogue. A cause that raises is recorded as a fault."""
+    causes = catalogue()
+    found = _finder().find(incident)
+    findings: list[Finding] = []
+    excluded: list[Excluded] = []
+    faults: list[str] = []
+    for identity, matches in found.items():
+        entry = causes[identity]
+        try:
+            verdict = entry.judge(Case(incident, facts, matches))
+        except Exception as error:  # noqa: BLE001 - a cause may be a plug-in, and its bug must not cost the diagnosis
+            faults.append(f"{identity} could not be judged: {type(error).__name__}: {error}")
+            continue
+        if isinstance(verdict, RuledOut):
+            excluded.append(Excluded(identity, verdict.why, verdict.evidence))
+        elif isinstance(verdict, Verdict):
+            findings.append(_finding(identity, entry.family, verdict))
+    ordered = ranked(findings, incident)
+    return Judgement(ordered, tuple(excluded), deciding(ordered), len(found), tuple(faults))
+
+
+@functools.cache
+def _finder() -> SignFinder:
+    return SignFinder(catalogue().values())
+
+
+def _finding(identity: str, family: str, verdict: Verdict) -> Finding:
+    return Finding(
+        cause=identity,
+        family=family,
+        **{name: getattr(verdict, name) for name in Verdict.__struct_fields__},
+    )
+
+
+def deciding(findings: tuple[Finding, ...]) -> Missing | None:
+    """The observation to ask for first: the one that most open findings wait for; ties go to the better finding."""
+    votes: dict[str, tuple[int, int, Missing]] = {}
+    for position, finding in enumerate(findings):
+        for missing in finding.missing:
+            count, first, kept = votes.get(missing.key, (0, position, missing))
+            votes[missing.key] = (count + 1, first, kept)
+    if not votes:
+        return None
+    leading = [m.key for m in findings[0].missing] if findings else []
+    best = max(votes.items(), key=lambda item: (item[0] in leading, item[1][0], -item[1][1]))
+    return best[1][2]

@@ -1,0 +1,131 @@
+"""One pass over an incident's lines for the signs of every cause."""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+from collections.abc import Iterable, Mapping
+
+from gpuwhy.causes import CauseEntry, Match, Sign
+from gpuwhy.model.event import Event, Log, LogLine
+from gpuwhy.model.evidence import Place
+from gpuwhy.model.incident import Incident
+
+JOINED_LINES = 3
+"""How many following lines of the same process a wrapped message may take."""
+PATTERN_WINDOW = 4000
+"""Characters a pattern is shown: the deciding part of a message stands near its literal; a line can be megabytes."""
+MATCHES_PER_SIGN = 50
+"""More matches of one sign tell nothing new (eight ranks, a crash loop)."""
+
+
+class SignFinder:
+    """Finds the signs of a set of causes; building it compiles the multi-pattern automaton once."""
+
+    def __init__(self, causes: Iterable[CauseEntry]) -> None:
+        import ahocorasick_rs
+
+        by_literal: dict[str, list[tuple[str, Sign]]] = {}
+        for entry in causes:
+            for sign in entry.signs:
+                for literal in sign.literals:
+                    by_literal.setdefault(literal.lower(), []).append((entry.id, sign))
+        self._owners = list(by_literal.values())
+        self._automaton = ahocorasick_rs.AhoCorasick(list(by_literal))
+
+    def find(self, incident: Incident) -> dict[str, dict[str, tuple[Match, ...]]]:
+        """Matches by cause id and sign name; best first: outside quoted code, in an event, earliest."""
+        found: dict[tuple[str, str], list[Match]] = {}
+        for log in incident.logs:
+            for identity, sign, match in self._in_log(log, _events_by_line(incident.events, log)):
+                matches = found.setdefault((identity, sign.name), [])
+                if len(matches) < MATCHES_PER_SIGN:
+                    matches.append(match)
+        by_cause: dict[str, dict[str, tuple[Match, ...]]] = {}
+        for (identity, name), matches in found.items():
+            by_cause.setdefault(identity, {})[name] = tuple(sorted(matches, key=_rank))
+        return by_cause
+
+    def _in_log(self, log: Log, events: Mapping[int, Event]) -> Iterable[tuple[str, Sign, Match]]:
+        texts = [line.text.lower() for line in log.lines]
+        starts = [0]
+        for text in texts:
+            starts.append(starts[-1] + len(text) + 1)
+        seen: set[tuple[str, str, int]] = set()
+        for literal, begin, _ in self._automaton.find_matches_as_indexes("\n".join(texts), overlapping=True):
+            at = bisect.bisect_right(starts, begin) - 1
+            for identity, sign in self._owners[literal]:
+                if (identity, sign.name, at) in seen:
+                    continue
+                seen.add((identity, sign.name, at))
+                match = _match(sign, log, at, begin - starts[at], events)
+                if match is not None:
+                    yield identity, sign, match
+
+
+def _match(sign: Sign, log: Log, at: int, offset: int, events: Mapping[int, Event]) -> Match | None:
+    line = log.lines[at]
+    event = events.get(line.number)
+    if sign.kinds and (event is None or event.kind not in sign.kinds):
+        return None
+    groups: dict[str, str] = {}
+    if sign.pattern:
+        found = _search(sign.pattern, _window(line.text, offset))
+        if found is None:
+            found = _search(sign.pattern, _window(_joined(log, at), offset))
+        if found is None:
+            return None
+        groups = {name: value for name, value in found.groupdict().items() if value is not None}
+    place = Place(log.kind, log.name, line.number)
+    return Match(sign.name, line, place, groups, event, _is_code(line, event))
+
+
+def _window(text: str, offset: int) -> str:
+    if len(text) <= PATTERN_WINDOW:
+        return text
+    begin = max(0, offset - PATTERN_WINDOW // 2)
+    return text[begin : begin + PATTERN_WINDOW]
+
+
+def _joined(log: Log, at: int) -> str:
+    """The line and the next ones of the same process, joined by spaces as if they had not been wrapped."""
+    line = log.lines[at]
+    parts = [line.text.strip()]
+    for following in log.lines[at + 1 : at + 1 + 4 * JOINED_LINES]:
+        if following.process == line.process and following.text.strip():
+            parts.append(following.text.strip())
+            if len(parts) > JOINED_LINES:
+                break
+    return " ".join(part[:PATTERN_WINDOW] for part in parts)
+
+
+def _search(pattern: str, text: str) -> re.Match[str] | None:
+    return _compiled(pattern).search(text)
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+def _is_code(line: LogLine, event: Event | None) -> bool:
+    if event is None or event.kind != "exception":
+        return False
+    text = line.text.strip()
+    return any(frame.code and frame.code.strip() == text for block in event.exceptions for frame in block.frames)
+
+
+def _rank(match: Match) -> tuple[bool, bool, int]:
+    return match.is_code, match.event is None, match.line.number
+
+
+def _events_by_line(events: Iterable[Event], log: Log) -> dict[int, Event]:
+    """The narrowest event that claims each line."""
+    claimed: dict[int, Event] = {}
+    for event in sorted(events, key=lambda e: e.span.first - e.span.last):
+        if event.span.log != log.name:
+            continue
+        for number in range(event.span.first, event.span.last + 1):
+            claimed[number] = event
+    return claimed
