@@ -6,7 +6,6 @@ Everything is built by `tests/lab/setup` under `.lab`. What cannot be had withou
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -20,13 +19,14 @@ sys.path.insert(0, str(ROOT))
 from tests.lab.gpu_host import GAVE_UP, LAB, SERVING, GpuHost, booted, memory_limit, wait_for  # noqa: E402
 
 INCIDENT = ROOT / "tests" / "data" / "logs" / "incident.export"
+JOURNAL_INSIDE = "/opt/lab/journal"  # where the hosts find the incident's journal folder
 JOURNAL_MACHINE = "2" * 32  # the machine id in incident.export
-BINDS = [
-    f"{LAB}/seed:/opt/sglang",
-    f"{LAB}/cuda-12.8:/usr/local/cuda-12.8",
-    f"{LAB}/cuda-12.4:/usr/local/cuda-12.4",
-    f"{LAB}/gpuwhy:/opt/gpuwhy",
-    f"{ROOT}/src:/opt/gpuwhy-source",
+MOUNTS = [
+    f"--overlay-ro={LAB}/seed:{LAB}/disguise:/opt/sglang",
+    f"--bind-ro={LAB}/cuda-12.8:/usr/local/cuda-12.8",
+    f"--bind-ro={LAB}/cuda-12.4:/usr/local/cuda-12.4",
+    f"--bind-ro={LAB}/gpuwhy:/opt/gpuwhy",
+    f"--bind-ro={ROOT}/src:/opt/gpuwhy-source",
 ]
 MEMORY_LIMIT = 64 << 20
 
@@ -44,19 +44,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.fixture(scope="session")
-def gpu_host() -> Iterator[GpuHost]:
-    """The host of the seed case, some minutes into its incident.
+def gpu_host(journal_directory: Path) -> Iterator[GpuHost]:
+    """The host of the seed case, some minutes into its incident. Not to be changed by a test.
 
     `sglang-eagle3.service` was killed by the kernel for want of memory; after it `sglang.service` (nvcc 12.8) and
     `sglang-124.service` (nvcc 12.4) crashed until systemd gave up; `sglang-ok.service` is healthy.
     """
-    with booted("lab-gpu", BINDS) as host:
+    with booted("lab-gpu", [*MOUNTS, f"--bind-ro={journal_directory}:{JOURNAL_INSIDE}"]) as host:
         kill_for_memory(host, "sglang-eagle3.service")
         for unit in ("sglang.service", "sglang-124.service"):
             host.run(f"systemctl start {unit}")
             host.wait_for_message(unit, GAVE_UP)
         host.run("systemctl start sglang-ok.service")
         host.wait_for_message("sglang-ok.service", SERVING)
+        yield host
+
+
+@pytest.fixture
+def crashed_host() -> Iterator[GpuHost]:
+    """A host of its own with `sglang.service` crashed until systemd gave up: a test may change it as it likes."""
+    with booted("lab-crashed", MOUNTS) as host:
+        host.run("systemctl start sglang.service")
+        host.wait_for_message("sglang.service", GAVE_UP)
         yield host
 
 
@@ -83,8 +92,8 @@ def journal_directory() -> Path:
 @pytest.fixture(scope="session")
 def journal_host(journal_directory: Path) -> Iterator[GpuHost]:
     """A host whose own journal holds the incident: the same machine id, so plain `journalctl` reads it as its past."""
-    journal = f"{journal_directory}/incident.journal:/var/log/journal/{JOURNAL_MACHINE}/incident.journal"
-    with booted("lab-journal", [*BINDS, journal], JOURNAL_MACHINE) as host:
+    journal = f"--bind-ro={journal_directory}/incident.journal:/var/log/journal/{JOURNAL_MACHINE}/incident.journal"
+    with booted("lab-journal", [*MOUNTS, journal], JOURNAL_MACHINE) as host:
         yield host
 
 
@@ -95,7 +104,7 @@ def seed_environment(tmp_path: Path) -> Callable[..., subprocess.CompletedProces
     The pretended host has eight GPUs of compute capability 12.0, and a torch built for CUDA 12.8.
     """
 
-    def run(program: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    def run(program: str, *, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
         environment = {
             "PATH": "/usr/bin:/bin",
             "HOME": str(tmp_path),
@@ -106,28 +115,11 @@ def seed_environment(tmp_path: Path) -> Callable[..., subprocess.CompletedProces
         return subprocess.run(
             [str(LAB / "seed/bin/python"), "-c", program],
             env=environment,
+            input=stdin,
             check=False,
             capture_output=True,
             text=True,
             timeout=300,
-        )
-
-    return run
-
-
-@pytest.fixture
-def gpuwhy() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs the checkout's gpuwhy on this machine."""
-
-    def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "gpuwhy", *arguments],
-            env={**os.environ, **variables},
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            stdin=subprocess.DEVNULL,
         )
 
     return run

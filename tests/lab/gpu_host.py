@@ -139,10 +139,10 @@ def _leader_of(nspawn: subprocess.Popen[bytes]) -> int | None:
 
 
 @contextmanager
-def booted(name: str, binds: Sequence[str] = (), machine_id: str | None = None) -> Iterator[GpuHost]:
+def booted(name: str, mounts: Sequence[str] = (), machine_id: str | None = None) -> Iterator[GpuHost]:
     """Boots a host and yields it when systemd says it is up; powers it off at the end, whatever happened.
 
-    `binds` are `OUTSIDE:INSIDE` folders, all read-only. Takes one to two seconds.
+    `mounts` are options of systemd-nspawn. Takes one to two seconds.
     """
     console = LAB / f"{name}.console"
     arguments = [
@@ -151,7 +151,7 @@ def booted(name: str, binds: Sequence[str] = (), machine_id: str | None = None) 
         f"--directory={LAB / 'host'}",
         # The kernel log is the one thing a host shares with the machine it runs on: as on real hosts, it is readable there.
         *("--bind=/dev/kmsg", "--capability=CAP_SYSLOG", "--system-call-filter=syslog"),
-        *(f"--bind-ro={bind}" for bind in binds),
+        *mounts,
         *([f"--uuid={machine_id}"] if machine_id else []),
     ]
     with console.open("wb") as output:

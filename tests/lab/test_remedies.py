@@ -1,0 +1,30 @@
+"""The remedies are real: carried out by hand, to the letter, they end the crash, and undone it is back."""
+
+from __future__ import annotations
+
+import pytest
+from tests.lab.examine import diagnose_over_ssh
+from tests.lab.gpu_host import SERVING, GpuHost, wait_for
+
+pytestmark = pytest.mark.lab
+
+UNIT = "sglang.service"
+GATE = "RuntimeError: FlashInfer requires GPUs with sm75 or higher"
+
+
+def test_the_first_remedy_cures_and_its_undo_brings_the_failure_back(crashed_host: GpuHost) -> None:
+    remedy = diagnose_over_ssh(crashed_host, "--unit", UNIT).first["remedies"][0]
+    commands = "\n".join(remedy["commands"])
+    for step in ("sglang.service.d/", "daemon-reload", "reset-failed", "restart"):
+        assert step in commands
+
+    crashes = crashed_host.journal(UNIT).count(GATE)
+    crashed_host.run(f"set -e\n{commands}")
+    crashed_host.wait_for_message(UNIT, SERVING)
+    assert crashed_host.journal(UNIT).count(GATE) == crashes
+    assert crashed_host.show(UNIT, "ActiveState")["ActiveState"] == "active"
+    crashed_host.run("set -e\n" + "\n".join(remedy["check"]))
+
+    crashed_host.run("set -e\n" + "\n".join(remedy["undo"]))
+    wait_for(lambda: crashed_host.journal(UNIT).count(GATE) > crashes, 120, "the failure is back")
+    assert crashed_host.show(UNIT, "DropInPaths")["DropInPaths"] == ""
