@@ -61,12 +61,18 @@ def gpu_host(journal_directory: Path) -> Iterator[GpuHost]:
 
 
 @pytest.fixture
-def crashed_host() -> Iterator[GpuHost]:
-    """A host of its own with `sglang.service` crashed until systemd gave up: a test may change it as it likes."""
-    with booted("lab-crashed", MOUNTS) as host:
-        host.run("systemctl start sglang.service")
-        host.wait_for_message("sglang.service", GAVE_UP)
+def fresh_host() -> Iterator[GpuHost]:
+    """A host of its own, just booted, no service started: a test may change it as it likes."""
+    with booted("lab-fresh", MOUNTS) as host:
         yield host
+
+
+@pytest.fixture
+def crashed_host(fresh_host: GpuHost) -> GpuHost:
+    """A host of its own with `sglang.service` crashed until systemd gave up."""
+    fresh_host.run("systemctl start sglang.service")
+    fresh_host.wait_for_message("sglang.service", GAVE_UP)
+    return fresh_host
 
 
 def kill_for_memory(host: GpuHost, unit: str) -> None:

@@ -28,3 +28,20 @@ def test_the_first_remedy_cures_and_its_undo_brings_the_failure_back(crashed_hos
     crashed_host.run("set -e\n" + "\n".join(remedy["undo"]))
     wait_for(lambda: crashed_host.journal(UNIT).count(GATE) > crashes, 120, "the failure is back")
     assert crashed_host.show(UNIT, "DropInPaths")["DropInPaths"] == ""
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "outcome"),
+    [
+        ("sglang.service", "12.0a", SERVING),
+        ("sglang.service", "12.0", "RuntimeError: SM 12.x requires CUDA >= 12.9"),
+        ("sglang.service", "12.0f", "nvcc fatal   : Unsupported gpu architecture 'compute_120f'"),
+        ("sglang.service", "12.0a;9.0a", "ValueError: too many values to unpack (expected 2)"),
+        ("sglang-124.service", "12.0a", "nvcc fatal   : Unknown option '--compress-mode=size'"),
+    ],
+)
+def test_the_service_itself_shows_which_values_help(fresh_host: GpuHost, unit: str, value: str, outcome: str) -> None:
+    setting = f'[Service]\nEnvironment="FLASHINFER_CUDA_ARCH_LIST={value}"\nRestart=no\n'
+    fresh_host.write(f"/etc/systemd/system/{unit}.d/lab.conf", setting)
+    fresh_host.run(f"systemctl daemon-reload && systemctl start {unit}")
+    fresh_host.wait_for_message(unit, outcome)
