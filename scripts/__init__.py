@@ -1,0 +1,1 @@
+"""Programs for maintainers: they measure toolchains and build the package data of gpuwhy.knowledge."""
