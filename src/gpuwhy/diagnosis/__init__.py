@@ -1,5 +1,6 @@
 """Causes judged against a case: signs found in one pass, verdicts ranked, what was ruled out, what to ask next."""
 
-from gpuwhy.diagnosis.judging import judge
+from gpuwhy.diagnosis.completing import completed
+from gpuwhy.diagnosis.judging import Judgement, judge
 
-__all__ = ["judge"]
+__all__ = ["Judgement", "completed", "judge"]
