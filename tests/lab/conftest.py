@@ -81,6 +81,8 @@ def kill_for_memory(host: GpuHost, unit: str) -> None:
     with memory_limit(process, MEMORY_LIMIT):
         host.run("touch /run/lab-confined")
         wait_for(lambda: host.show(unit, "ActiveState")["ActiveState"] == "failed", 60, f"{unit} is killed")
+    told = f"Killed process {process} (sglang::schedul)"
+    wait_for(lambda: told in host.kernel_log(), 10, "the kernel log tells of the kill")
 
 
 @pytest.fixture(scope="session")

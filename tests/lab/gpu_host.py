@@ -92,6 +92,10 @@ class GpuHost:
         """The messages of and about a unit, oldest first."""
         return self.run(f"journalctl --unit {unit} --output cat --no-pager").stdout
 
+    def kernel_log(self) -> str:
+        """The kernel's messages as the host's journal has them: shared with the machine, so older than the host too."""
+        return self.run("journalctl --dmesg --output cat --no-pager").stdout
+
     def wait_for_message(self, unit: str, message: str, seconds: float = 180) -> None:
         """Returns when a unit's journal holds `message`."""
         wait_for(lambda: message in self.journal(unit), seconds, f"{message!r} in the journal of {unit}")

@@ -40,8 +40,7 @@ def test_the_healthy_unit_serves(gpu_host: GpuHost) -> None:
 
 
 def test_the_kernel_killed_the_eagle_service_before(gpu_host: GpuHost) -> None:
-    kernel = gpu_host.run("journalctl --dmesg --output cat --no-pager").stdout
-    assert "(sglang::schedul) total-vm:" in kernel
+    assert "(sglang::schedul) total-vm:" in gpu_host.kernel_log()
     assert gpu_host.show("sglang-eagle3.service", "Result", "ExecMainStatus") == {
         "Result": "signal",
         "ExecMainStatus": "9",
