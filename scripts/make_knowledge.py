@@ -170,7 +170,7 @@ def make_pins(sources: Sources) -> Document:
                     "engine": line["package"],
                     "version": line["version"],
                     "requirements": list(read_pin_columns(line)),
-                    "provenance": f"measured: METADATA of {line['package']} {line['version']}",
+                    "provenance": f"measured once: METADATA of {line['package']} {line['version']}",
                 },
             )
     return {"releases": sorted(rows.values(), key=lambda row: (row["engine"], Version(row["version"])))}

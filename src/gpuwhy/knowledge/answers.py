@@ -9,7 +9,8 @@ class Answer(Struct, frozen=True):
     """Yes, no or unknown.
 
     `value` is None when nothing measured or documented decides the question; it is never a guess. `why` is one
-    sentence for a reader. `provenance` starts with "measured:", "documented:" or "derived:".
+    sentence for a reader. `provenance` starts with "measured:" (a program of this project does it again),
+    "measured once:" (by hand), "documented:" or "derived:", or is "unchecked".
     """
 
     value: bool | None
