@@ -73,7 +73,7 @@ def _match(sign: Sign, log: Log, at: int, offset: int, events: Mapping[int, Even
     if sign.pattern:
         found = _search(sign.pattern, _window(line.text, offset))
         if found is None:
-            found = _search(sign.pattern, _window(_joined(log, at), offset))
+            found = _search_wrapped(sign.pattern, log, at)
         if found is None:
             return None
         groups = {name: value for name, value in found.groupdict().items() if value is not None}
@@ -88,16 +88,21 @@ def _window(text: str, offset: int) -> str:
     return text[begin : begin + PATTERN_WINDOW]
 
 
-def _joined(log: Log, at: int) -> str:
-    """The line and the next ones of the same process, joined by spaces as if they had not been wrapped."""
+def _search_wrapped(pattern: str, log: Log, at: int) -> re.Match[str] | None:
+    """Search the line joined with the next ones of its process, as if the message had not been wrapped.
+
+    A match must begin in the line itself: one that lies in the following lines alone is theirs.
+    """
     line = log.lines[at]
-    parts = [line.text.strip()]
+    begin = line.text.strip()[-PATTERN_WINDOW:]
+    parts = [begin]
     for following in log.lines[at + 1 : at + 1 + 4 * JOINED_LINES]:
         if following.process == line.process and following.text.strip():
-            parts.append(following.text.strip())
+            parts.append(following.text.strip()[:PATTERN_WINDOW])
             if len(parts) > JOINED_LINES:
                 break
-    return " ".join(part[:PATTERN_WINDOW] for part in parts)
+    found = _search(pattern, " ".join(parts))
+    return found if found is not None and found.start() < len(begin) else None
 
 
 def _search(pattern: str, text: str) -> re.Match[str] | None:
