@@ -93,7 +93,16 @@ def make_toolkits(sources: Sources) -> Document:
         "toolkits": rows,
         "first_releases": documented["first_releases"],
         "options": documented["options"],
-        "target_combinations": documented["refused_combinations"],
+        "target_combinations": [
+            {
+                "options": options,
+                "cuda": ".".join(row["version"].split(".")[:2]),
+                "message": message,
+                "provenance": f"measured: nvcc {row['version']}",
+            }
+            for row in sources.measured("extra")
+            for options, message in (row["nvcc_refusals"] or {}).items()
+        ],
         "host_compilers": make_host_compilers(sources),
     }
 
