@@ -135,6 +135,12 @@ _NAMES: dict[str, str] = {
     "faster-whisper": "faster_whisper",
     "comfyui": "comfyui comfy comfy_extras",
     "lmms-eval": "lmms_eval",
+    "cuda-compat": "cuda_compat",
+    "fabric-manager": "nvidia_fabricmanager nv_fabricmanager fabricmanager",
+    "nvidia-container-toolkit": (
+        "nvidia_container_toolkit nvidia_container_cli nvidia_container_runtime libnvidia_container nvidia_ctk"
+    ),
+    "container-engine": "docker dockerd containerd podman cri_o crio",
     "driver": "libcuda libnvidia_ml libnvidia_ptxjitcompiler libcudadebugger nvidia_smi pynvml nvml nvidia_ml_py",
     "cuda-toolkit": (
         "nvcc cicc ptxas libcudart libnvrtc libnvrtc_builtins libcublas libcublaslt libcudnn libcusolver "
@@ -242,6 +248,8 @@ def _of_path(path: str) -> str | None:
     for folder, component in _INNER_FOLDERS:
         if f"/{folder}/" in f"/{path}":
             return component
+    if re.search(r"/compat/(?:[^/]+/)*libcuda\.so", path):
+        return "cuda-compat"
     for part in path.split("/"):
         if _key(part) in _BUNDLERS:
             return _BUNDLERS[_key(part)]
