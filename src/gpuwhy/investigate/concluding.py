@@ -1,0 +1,74 @@
+"""From a judgement to the diagnosis: what came before, what stays open, what lies outside the catalogue."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.investigate.record import Record
+from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.model.event import Event
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.fact import Facts
+from gpuwhy.model.incident import Incident
+
+_OTHER_PLATFORMS = {
+    "ROCm": re.compile(r"\bhip(?:Error\w+|blas\w*|cc\b)|\bROCm\b.{0,40}\b(?:error|fail)|\bHSA_STATUS_ERROR|\bamdgpu[: ].{0,60}(?:fault|error|reset)", re.IGNORECASE),
+    "Intel XPU": re.compile(r"\bUR_RESULT_ERROR|\bsycl::_V1::|\bPI_ERROR_|level_zero.{0,30}error|\bxpu\b.{0,40}\bout of memory", re.IGNORECASE),
+    "Ascend": re.compile(r"\bACL[_ ]?(?:stream|error)|\baclrt\w+|\bEZ\d{4}:|\btorch_npu\b.{0,80}(?:error|fail)|\bHCCL\b.{0,40}(?:error|fail|timeout)", re.IGNORECASE),
+    "Apple Metal": re.compile(r"\bMTL(?:Library|CommandBuffer|Device)\w*|\bMPS backend\b.{0,60}(?:error|out of memory)|\bggml_metal_\w+: error", re.IGNORECASE),
+}  # fmt: skip
+
+
+def conclude(
+    where: str,
+    incident: Incident,
+    judgement: Judgement,
+    facts: Facts,
+    record: Record,
+    *,
+    is_examined: bool = True,
+    notes: Iterable[str] = (),
+) -> Diagnosis:
+    """Put the diagnosis together. Nothing is judged here any more."""
+    open_questions = tuple(
+        dict.fromkeys(f"{m.key}: {m.why or 'not known'}" for finding in judgement.findings[:3] for m in finding.missing)
+    )
+    log_notes = [f"{log.name}: {note}" for log in incident.logs for note in log.notes]
+    return Diagnosis(
+        where=where,
+        incident=incident,
+        findings=judgement.findings,
+        ruled_out=judgement.ruled_out,
+        decides=judgement.decides,
+        facts=tuple(facts),
+        investigation=record.closed(open_questions),
+        before=tuple(_before(incident)),
+        notes=(*notes, *log_notes, *judgement.faults),
+        outside="" if judgement.findings else _other_platform(incident),
+        is_examined=is_examined,
+    )
+
+
+def _before(incident: Incident) -> Iterable[Evidence]:
+    for identity in incident.before:
+        event = incident.event(identity)
+        yield Evidence(_sentence(event), event.text.partition("\n")[0], event.place)
+
+
+def _sentence(event: Event) -> str:
+    unit = event.detail.get("unit", "")
+    whose = f" of {unit}" if unit else ""
+    if event.tool == "oom":
+        return f"the kernel killed a process{whose} for lack of memory; another life, not this crash"
+    return f"{'kernel message' if event.kind == 'kernel' else 'an event'}{whose} before this life of the service"
+
+
+def _other_platform(incident: Incident) -> str:
+    """The platform that a failure without finding belongs to, when it is not NVIDIA's."""
+    for event in incident.events:
+        for platform, pattern in _OTHER_PLATFORMS.items():
+            if pattern.search(event.text[:4000]):
+                return platform
+    return ""
