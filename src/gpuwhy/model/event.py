@@ -21,7 +21,10 @@ class LogLine(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     ``number`` counts from 1 in ``source`` (the index of a :class:`Log`'s name); ``text`` is the message without
     prefixes and control characters; ``raw`` the line as it stood (control characters neutralised). ``time`` is in
-    seconds since the epoch when the log tells, without a time zone read as UTC. ``level`` is lower case.
+    seconds since the epoch when the log tells, without a time zone read as UTC. ``level`` is lower case: ``debug``,
+    ``info``, ``warning``, ``error``, ``critical``, empty when the line has none. ``unit`` is the service manager's unit
+    the line belongs to, when the source says so (a journal). A record that holds a message of several lines gives
+    several lines of the same number.
     """
 
     number: int
@@ -30,6 +33,7 @@ class LogLine(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     process: Process | None = None
     time: float | None = None
     level: str = ""
+    unit: str = ""
 
 
 class Log(msgspec.Struct, frozen=True):
@@ -97,6 +101,8 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     span: Span
     time: float | None = None
     process: Process | None = None
+    unit: str = ""
+    """The unit the lines belong to, or that a unit's or the kernel's message is about."""
     tool: str = ""
     exceptions: tuple[RaisedException, ...] = ()
     detail: dict[str, str] = {}

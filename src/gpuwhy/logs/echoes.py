@@ -1,0 +1,93 @@
+"""Messages that are never a cause: wrappers, launchers, and programs that report another's death.
+
+Each points to something earlier (or, for build tools, to the lines around it). They are data: a regular expression
+for the first line of an event's text, matched anywhere in it, upper and lower case as programs print them.
+"""
+
+from __future__ import annotations
+
+import re
+
+POINTING_BACKWARDS = (
+    # engines
+    r"Engine core initialization failed",
+    r"EngineCore(?:_\w+)? (?:failed to start|encountered (?:a fatal error|an issue)|hit an exception|died)",
+    r"EngineCore failed",
+    r"(?:Async)?EngineDeadError",
+    r"Background loop (?:has errored|is stopped|is not running)|AsyncEngineDeadError",
+    r"Worker\s?[Pp]roc(?:ess)? .{0,80}(?:died|terminated)",
+    r"WorkerProc (?:initialization failed|was terminated|hit an exception|failed to start)",
+    r"Received sigquit from a child|SIGQUIT received|Received SIG(?:TERM|QUIT|INT)\b",
+    r"Scheduler or DataParallelController .{0,60} (?:died|terminated)",
+    r"Rank \d+ scheduler (?:is dead|died)|scheduler is dead",
+    r"Capture cuda graph failed",
+    r"Initialization failed\. (?:warmup error|controller_init_state|router_init_state)",
+    r"\[sgl_kernel\] CRITICAL: Could not load any common_ops",
+    r"No module named 'common_ops'",
+    r"'_OpNamespace' '\w+' object has no attribute",
+    r"No available shared memory broadcast block found",
+    r"Executor failed|Executor: shutting down|shutting down executor",
+    r"timed out waiting for llama runner to start\s*$|llama runner (?:process has terminated|started)",
+    r"Failed to start (?:the )?(?:server|engine)\b",
+    r"Engine process failed to start|RPCServer process died before responding|MQEngine (?:is )?dead|MQEngineDeadError",
+    r"Error in (?:memory profiling|model execution)\b",
+    # build tools
+    r"ninja: build stopped",
+    r"FAILED: (?:\[code=(?:1|2|127|255)\] )?(?!\[code=)",
+    r"(?:Ninja build failed|Error building extension|Error compiling objects for extension)",
+    r"CalledProcessError\b.{0,2000}non-zero exit status",
+    r"CalledProcessError: (?:Command|…)",
+    r"^CalledProcessError",
+    r"subprocess-exited-with-error|metadata-generation-failed|Failed (?:building wheel|to build installable wheels)",
+    r"This error originates from a subprocess",
+    r"collect2: error: ld returned|compilation terminated|compilation (?:aborted|failed)",
+    r"NVCC compilation failed\s*$|\"NVCC compilation failed\"|nvcc compilation failed\s*$",
+    r"^g?make(?:\[\d+\])?: \*\*\*",
+    r"error: command '.{1,400}' failed",
+    r"(?:Build|build) failed with exit code|CMake Error at .{0,300}Call Stack",
+    # process groups
+    r"resource_tracker: There appear to be",
+    r"Producer process has been terminated",
+    r"[Cc]onnection (?:was )?closed by (?:remote )?peer|Connection reset by peer|Broken pipe|BrokenPipeError",
+    r"Gloo connectFullMesh failed",
+    r"ActorHandleNotFoundError|ActorDiedError|ActorUnavailableError|RayActorError|shutdown_barrier",
+    r"ChildFailedError|torch\.distributed\.elastic\.multiprocessing",
+    r"ProcessRaisedException|ProcessExitedException|BrokenProcessPool|WorkerLost",
+    r"leaked (?:shared_memory|semaphore) objects",
+    r"TCPStore.{0,80}(?:recvValue|sendBytes|recvValueWithTimeout) failed|Failed to recv, got 0 bytes",
+    r"error waiting for container: context canceled",
+    r"operation not permitted when stream is capturing",
+    r"operation failed due to a previous error",
+    r"CUDA kernel errors might be asynchronously reported",
+)
+NOISE = (
+    r"libnccl-net\.so|NET/Plugin ?: ?No plugin found|Plugin load .{0,40}returned 2|NET/IB ?: ?No device found",
+    r"ras/client_support\.cc",
+    r"\b(?:Syntax|Future|Deprecation|PendingDeprecation|Resource)Warning\b",
+    r"No module named 'intel_extension_for_pytorch'",
+    r"Setup Custom allreduce failed",
+    r"FlashInfer is not available\. Falling back",
+    r"NV_WARN_NOTHING_TO_DO",
+    r"Prebuilt kernels not found, using JIT backend",
+    r"unauthenticated requests to the HF Hub",
+    r"There are no \S+ version bounds defined",
+    r"pynvml package is deprecated",
+    r"`torch_dtype` is deprecated",
+    r"add_prefix_space|Special tokens have been added",
+)
+ECHO_XIDS = frozenset({45, 154})
+"""Xid 45 is a clean-up after another fault, 154 the driver's verdict about recovery."""
+
+_BACKWARDS = re.compile("|".join(POINTING_BACKWARDS))
+_NOISE = re.compile("|".join(NOISE))
+LONGEST = 4000
+
+
+def points_backwards(text: str) -> bool:
+    """Whether a message only tells that something else failed."""
+    return _BACKWARDS.search(text[:LONGEST]) is not None
+
+
+def is_noise(text: str) -> bool:
+    """Whether a warning is one that reporters blame and that harms nobody."""
+    return _NOISE.search(text[:LONGEST]) is not None

@@ -1,0 +1,74 @@
+"""Which engine wrote a log: by its banners, the paths of its frames, and the names of its processes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from gpuwhy.model.event import Event, Log
+
+MAX_SAMPLE = 4000
+"""Lines looked at from either end of a log when no event gives the engine away."""
+_IN_PATH = (
+    ("sglang", re.compile(r"[/\\]sglang[/\\]")),
+    ("vllm", re.compile(r"[/\\](?:vllm|vllm-\w+|aphrodite)[/\\]|[/\\]bin[/\\]vllm$")),
+    ("tensorrt-llm", re.compile(r"[/\\]tensorrt_llm[/\\]")),
+    ("lmdeploy", re.compile(r"[/\\]lmdeploy[/\\]")),
+    ("text-generation-inference", re.compile(r"[/\\]text_generation_server[/\\]")),
+    ("ktransformers", re.compile(r"[/\\]ktransformers[/\\]")),
+    ("comfyui", re.compile(r"[/\\]ComfyUI[/\\]")),
+    ("llama.cpp", re.compile(r"[/\\]llama_cpp[/\\]")),
+)
+_IN_TEXT = (
+    ("sglang", re.compile(r"server_args=ServerArgs\(|sglang\.launch_server|sglang::|The server is fired up and ready to roll|\bsgl_kernel\b|Scheduler hit an exception|sglang[./]srt|lmsysorg/sglang|--mem-fraction-static")),
+    ("vllm", re.compile(r"\bvllm serve\b|vllm\.entrypoints|vLLM API server|EngineCore|\[multiproc_executor\.py|\[gpu_model_runner\.py|\[gpu_worker\.py|VllmWorker|\bvllm\.v1\.|vllm/vllm-openai|\bvLLM Version\b|\bvllm: error:|\bvllm[./]")),
+    ("ollama", re.compile(r"\bollama\b|github\.com/ollama")),
+    ("tensorrt-llm", re.compile(r"\[TensorRT-LLM\]|\[TRT-LLM\]|\btrtllm-\w+")),
+    ("llama.cpp", re.compile(r"\bllama_model_load|\bllama-server\b|\bggml_|\bGGML_|ggml-cuda|llama\.cpp")),
+    ("triton-server", re.compile(r"tritonserver|triton-inference-server")),
+    ("lmdeploy", re.compile(r"\blmdeploy\b|\bturbomind\b")),
+    ("text-generation-inference", re.compile(r"text_generation_(?:launcher|router|server)")),
+    ("exllama", re.compile(r"\bexllama", re.IGNORECASE)),
+)  # fmt: skip
+_IN_PROCESS = (
+    ("vllm", re.compile(r"EngineCore|VllmWorker|Worker_TP|APIServer|RayWorkerVllm|WorkerProc")),
+    ("sglang", re.compile(r"^(?:TP|DP)\d+|sglang|SGLangWorker")),
+    ("ollama", re.compile(r"^ollama")),
+)  # fmt: skip
+
+
+def engine_of(logs: Sequence[Log], events: Iterable[Event] = ()) -> str:
+    """``sglang``, ``vllm``, ``llama.cpp`` ...; empty when the logs do not tell."""
+    votes: Counter[str] = Counter()
+    for event in events:
+        if event.kind == "start":
+            votes[event.detail.get("engine", "")] += 20
+        for block in event.exceptions:
+            for frame in block.frames:
+                for engine, pattern in _IN_PATH:
+                    if pattern.search(frame.path):
+                        votes[engine] += 1
+    for log in logs:
+        lines = log.lines if len(log.lines) <= 2 * MAX_SAMPLE else log.lines[:MAX_SAMPLE] + log.lines[-MAX_SAMPLE:]
+        text = "\n".join(line.raw[:400] for line in lines)
+        for engine, pattern in _IN_TEXT:
+            votes[engine] += min(5, sum(1 for _ in _first(pattern, text, 5)))
+        for name in {line.process.name for line in lines if line.process is not None}:
+            for engine, pattern in _IN_PROCESS:
+                if pattern.search(name):
+                    votes[engine] += 2
+    votes.pop("", None)
+    best = votes.most_common(1)
+    if not best or best[0][1] == 0:
+        return ""
+    if best[0][0] == "llama.cpp" and votes["ollama"]:  # Ollama's runner is llama.cpp under its own name
+        return "ollama"
+    return best[0][0]
+
+
+def _first(pattern: re.Pattern[str], text: str, limit: int) -> Iterable[re.Match[str]]:
+    for at, found in enumerate(pattern.finditer(text)):
+        if at >= limit:
+            return
+        yield found

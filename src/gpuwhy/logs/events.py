@@ -1,0 +1,378 @@
+"""Lines -> events.
+
+One pass looks for the literals that any event can have; only lines that hold one (or have an error's level) are read
+closely. Tracebacks come first, stream by stream; what they quote (frames and code) says nothing of its own. Messages
+of exceptions are read again for what they carry: a compiler's error inside ``RuntimeError: Ninja build failed``.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from gpuwhy.logs import echoes, tracebacks
+from gpuwhy.logs.recognisers import builds, complaints, crashes, deaths, kernel, lifecycle, units
+from gpuwhy.logs.recognisers._types import Recognised
+from gpuwhy.logs.streams import split_streams
+from gpuwhy.model.event import Event, Log, LogLine, RaisedException, Span
+from gpuwhy.model.evidence import Place
+
+MAX_EVENTS = 20_000
+"""Events kept of one log: a crash loop of a week has fewer that differ."""
+MAX_TEXT = 4000
+MORE_LINES = 12
+_SEVERE = frozenset({"warning", "error", "critical"})
+_EXCEPTION_LITERALS = (
+    "Traceback",
+    'File "',
+    "Error",
+    "Exception",
+    "Interrupt",
+    "Exit",
+    " in ",
+    "During handling",
+    "direct cause",
+)
+_IN_PROSE = re.compile(
+    r"(?:^|[\s`'\"(\[:=>])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt))(?P<rest>: ?.*|\((?P<quote>['\"]).*|:?\s*$)",
+    re.DOTALL,
+)
+_CODE = re.compile(r"\s*(?:raise|except|return|from|import|class|def|if|elif|assert|self\.|@)\b|.*\bexcept \w")
+_BULLET = re.compile(r"(?:[-*•>]|\d{1,3}[.)])\s+")
+_PYTEST = re.compile(r"E\s{1,10}")
+_MOMENT = re.compile(r"\b0x[0-9a-fA-F]{4,16}\b")
+
+
+def find_events(log: Log) -> tuple[Event, ...]:
+    """What happened according to ``log``, in its order; ids count from 0. The same event seen again (other ranks,
+    retries) is one event with ``repeats``."""
+    return tuple(numbered(fold(recognised(log))))
+
+
+def recognised(log: Log) -> list[Event]:
+    """All events of ``log`` in its order, each occurrence by itself; their ids mean nothing yet."""
+    candidates = _candidates(log.lines)
+    events: list[Event] = []
+    if candidates:
+        for stream in split_streams(log.lines):
+            events.extend(_in_stream(log, stream, candidates))
+            if len(events) > MAX_EVENTS:
+                break
+    events.sort(key=lambda event: (event.span.first, event.span.last))
+    return events[:MAX_EVENTS]
+
+
+def fold(events: Iterable[Event]) -> list[Event]:
+    """Each event once, where it was first seen in time; the other places as ``repeats``."""
+    groups: dict[object, list[Event]] = {}
+    for event in events:
+        groups.setdefault(_identity(event), []).append(event)
+    folded: list[Event] = []
+    for group in groups.values():
+        first = _earliest(group)
+        places = tuple(event.place for event in group if event is not first)
+        fatal = any(event.is_fatal for event in group)
+        folded.append(msgspec.structs.replace(first, repeats=places, is_fatal=fatal) if places else first)
+    return folded
+
+
+def numbered(events: Iterable[Event]) -> Iterator[Event]:
+    for at, event in enumerate(events):
+        yield msgspec.structs.replace(event, id=at)
+
+
+def _earliest(group: Sequence[Event]) -> Event:
+    """The first in time where all have one, else the first in place: a time and no time cannot be compared."""
+    times = [event.time for event in group if event.time is not None]
+    if len(times) < len(group):
+        return group[0]
+    return group[times.index(min(times))]
+
+
+def _identity(event: Event) -> object:
+    if event.kind == "unit":
+        return id(event)
+    if event.exceptions:
+        said = tuple((block.type, _MOMENT.sub("", block.message)) for block in event.exceptions)
+        if any(kind for kind, _ in said):
+            return (event.kind, said[-1])
+        return (
+            event.kind,
+            tuple((frame.path, frame.line) for block in event.exceptions for frame in block.frames[-1:]),
+        )
+    return (event.kind, event.tool, event.is_echo, _MOMENT.sub("", event.text))
+
+
+@functools.cache
+def _automaton() -> object:
+    import ahocorasick_rs
+
+    literals = set(_EXCEPTION_LITERALS)
+    for module in (builds, complaints, crashes, deaths, kernel, lifecycle, units):
+        literals.update(module.LITERALS)
+    return ahocorasick_rs.AhoCorasick(sorted(literals), matchkind=ahocorasick_rs.MatchKind.Standard)
+
+
+def _candidates(lines: Sequence[LogLine]) -> frozenset[int]:
+    """Positions of the lines that may say something."""
+    starts = [0]
+    length = 0
+    for line in lines:
+        length += len(line.text) + 1
+        starts.append(length)
+    found = {at for at, line in enumerate(lines) if line.level in _SEVERE}
+    whole = "\n".join([line.text for line in lines])
+    matches = _automaton().find_matches_as_indexes(whole)  # type: ignore[attr-defined]
+    at = 0
+    for _, begin, _ in matches:
+        if begin >= starts[at + 1]:
+            at = bisect.bisect_right(starts, begin, at) - 1
+        found.add(at)
+    return frozenset(found)
+
+
+def _in_stream(log: Log, stream: Sequence[int], candidates: frozenset[int]) -> Iterator[Event]:
+    lines = [log.lines[at] for at in stream]
+    quoted: set[int] = set()
+    owned: set[int] = set()
+    at = 0
+    while at < len(lines):
+        if stream[at] in candidates and tracebacks.starts(lines[at].text[:2000]):
+            found = tracebacks.read(lines, at, log.name)
+            if found is not None:
+                quoted |= found.quoted
+                owned |= found.owned
+                if not _is_of_faulthandler(lines, at):
+                    yield _of_traceback(log, lines, found)
+                at = max(found.last + 1, at + 1)
+                continue
+        at += 1
+    at = 0
+    while at < len(lines):
+        if stream[at] in candidates and at not in quoted and at not in owned:
+            event, end = _of_line(log, lines, at, quoted)
+            if event is not None:
+                yield event
+                at = end
+                continue
+        at += 1
+
+
+def _is_of_faulthandler(lines: Sequence[LogLine], at: int) -> bool:
+    """faulthandler's dumps have frames too; they belong to its ``Fatal Python error`` above."""
+    return at > 0 and "most recent call first" in lines[at - 1].text
+
+
+def _of_traceback(log: Log, lines: Sequence[LogLine], found: tracebacks.Traceback) -> Event:
+    first, last = lines[found.first], lines[found.last]
+    headline = _headline(found.exceptions)
+    level = lines[max(found.owned, default=found.first)].level
+    return Event(
+        id=0,
+        kind="exception",
+        text=_said(headline),
+        place=_place(log, _line_of(lines, found, headline)),
+        span=Span(log.name, first.number, last.number),
+        time=first.time if first.time is not None else last.time,
+        process=first.process,
+        unit=first.unit or last.unit,
+        exceptions=found.exceptions,
+        is_echo=all(_is_wrapper(block) for block in found.exceptions),
+        is_fatal=level not in ("info", "debug", "warning"),
+    )
+
+
+def _headline(blocks: Sequence[RaisedException]) -> RaisedException:
+    """Both kinds of chain point to their first exception; not if that is a mere wrapper or a failed look-up."""
+    for at, block in enumerate(blocks):
+        last = at == len(blocks) - 1
+        look_up = block.type.rpartition(".")[2] in (
+            "KeyError",
+            "StopIteration",
+            "Empty",
+            "AttributeError",
+            "queue.Empty",
+        )
+        if not _is_wrapper(block) and block.type and (last or not look_up):
+            return block
+    return next((block for block in reversed(blocks) if block.type), blocks[-1])
+
+
+def _is_wrapper(block: RaisedException) -> bool:
+    return bool(block.type) and echoes.points_backwards(f"{block.type}: {block.message.partition(chr(10))[0]}")
+
+
+def _said(block: RaisedException) -> str:
+    if not block.type:
+        frame = block.frames[-1] if block.frames else None
+        return f"traceback cut off in {frame.function or frame.path}" if frame else "traceback cut off"
+    return f"{block.type}: {block.message}"[:MAX_TEXT] if block.message else block.type
+
+
+def _line_of(lines: Sequence[LogLine], found: tracebacks.Traceback, block: RaisedException) -> LogLine:
+    """The line where the headline stands."""
+    for at in sorted(found.owned, reverse=True):
+        line = lines[at]
+        if (
+            block.span is not None
+            and block.span.first <= line.number <= block.span.last
+            and block.type
+            and block.type in line.text
+        ):
+            return line
+    return lines[found.last]
+
+
+def _of_line(log: Log, lines: Sequence[LogLine], at: int, quoted: set[int]) -> tuple[Event | None, int]:
+    line = lines[at]
+    exception = _exception_in(line)
+    if exception is not None:
+        event, end = _of_exception(log, lines, at, *exception)
+        return event, at + 1 if event.is_echo else _without_inner(lines, at, end)
+    found = _recognise(line)
+    if found is None:
+        return None, at + 1
+    end = at + 1
+    if found.takes_more:
+        end = _end_of_more(lines, at, found, quoted)
+    text = "\n".join(part.text.rstrip() for part in lines[at:end]).strip()[:MAX_TEXT]
+    event = Event(
+        id=0,
+        kind=found.kind,
+        text=text,
+        place=_place(log, line),
+        span=Span(log.name, line.number, lines[end - 1].number),
+        time=line.time,
+        process=line.process,
+        unit=found.unit or line.unit,
+        tool=found.tool,
+        detail=found.detail,
+        is_echo=found.is_echo or echoes.points_backwards(text) or (found.kind == "warning" and echoes.is_noise(text)),
+        is_fatal=found.is_fatal,
+    )
+    return event, end
+
+
+def _recognise(line: LogLine) -> Recognised | None:
+    text, level = line.text, line.level
+    if line.process is not None and line.process.name in ("kernel", "systemd"):
+        return kernel.recognise(text) or units.recognise(text)
+    return (
+        kernel.recognise(text)
+        or units.recognise(text)
+        or builds.recognise(text)
+        or deaths_before_crashes(text, level)
+        or lifecycle.recognise(text)
+        or complaints.recognise(text, level)
+    )
+
+
+def deaths_before_crashes(text: str, level: str) -> Recognised | None:
+    """``Worker died (exit code -6)`` tells of a death even where it quotes the crash."""
+    return deaths.recognise(text, level) or crashes.recognise(text, level)
+
+
+def _exception_in(line: LogLine) -> tuple[str, str] | None:
+    """Type and message of an exception that a line states outside of any traceback."""
+    text = line.text
+    if line.level in ("info", "debug") or (
+        "Error" not in text and "Exception" not in text and "Interrupt" not in text and "." not in text
+    ):
+        return None
+    shown = text[:2000]
+    margin = _PYTEST.match(shown) or _BULLET.match(shown.lstrip())
+    body = shown.lstrip()[margin.end() :] if margin else shown.strip()
+    if tracebacks.starts_exception(body):
+        name, _, message = body.partition(":")
+        return name, message.strip()
+    if _CODE.match(shown):
+        return None
+    found = _IN_PROSE.search(shown)
+    if found is None:
+        return None
+    rest = found["rest"].strip()
+    if rest.startswith("("):
+        if not rest.rstrip("`., ").endswith(")"):
+            return None
+        return found["type"], _unquoted(rest.rstrip("`., ")[1:-1])
+    if not rest.startswith(":"):
+        return None
+    return found["type"], rest[1:].strip()
+
+
+def _unquoted(text: str) -> str:
+    """The message of ``RuntimeError('...')``."""
+    inner = text.rstrip(",")
+    if len(inner) > 1 and inner[0] == inner[-1] and inner[0] in "'\"":
+        inner = inner[1:-1]
+    return inner.replace("\\n", "\n").replace("\\'", "'").replace('\\"', '"')
+
+
+def _of_exception(log: Log, lines: Sequence[LogLine], at: int, name: str, message: str) -> tuple[Event, int]:
+    line = lines[at]
+    end = tracebacks.read_message(lines, at) if line.text.strip().startswith((name, "E ")) else at + 1
+    whole = "\n".join([message, *(part.text.rstrip() for part in lines[at + 1 : end])]).strip()[:MAX_TEXT]
+    span = Span(log.name, line.number, lines[end - 1].number)
+    block = RaisedException(name, whole, (), "", span)
+    event = Event(
+        id=0,
+        kind="exception",
+        text=_said(block),
+        place=_place(log, line),
+        span=span,
+        time=line.time,
+        process=line.process,
+        unit=line.unit,
+        exceptions=(block,),
+        is_echo=_is_wrapper(block),
+        is_fatal=line.level != "warning" and not name.endswith("Warning"),
+    )
+    return event, end
+
+
+def _without_inner(lines: Sequence[LogLine], at: int, end: int) -> int:
+    """Where to go on reading: at the first line of the message that another tool wrote."""
+    for here in range(at + 1, end):
+        if builds.recognise(lines[here].text) is not None or kernel.recognise(lines[here].text) is not None:
+            return here
+    return end
+
+
+def _end_of_more(lines: Sequence[LogLine], at: int, found: Recognised, quoted: set[int]) -> int:
+    """Where the message of ``lines[at]`` ends: warnings at their quoted source line, crashes where a fresh line starts."""
+    first = lines[at]
+    shape = (first.level, len(first.raw) > len(first.text))
+    end = at + 1
+    while end < len(lines) and end - at <= MORE_LINES:
+        line = lines[end]
+        text = line.text
+        if (line.level, len(line.raw) > len(text)) != shape or end in quoted:
+            break
+        if found.kind == "warning":
+            if not text.strip():
+                following = lines[end + 1].text if end + 1 < len(lines) else ""
+                if not following.startswith("  "):
+                    break
+            elif text.startswith("  ") and ("warn(" in text or _CODE.match(text)):
+                return end + 1
+            elif (
+                complaints.PYTHON_WARNING.search(text[:1500])
+                or tracebacks.starts_exception(text)
+                or text.startswith("!!!")
+                or (first.text.rstrip().endswith(("Warning:", "Warning: ")) is False and not text.startswith(" "))
+            ):
+                break
+        elif not text.startswith((" ", "\t")) and not text.startswith(
+            ("CUDA kernel errors", "For debugging", "Compile with", "Search for")
+        ):
+            break
+        end += 1
+    return end
+
+
+def _place(log: Log, line: LogLine) -> Place:
+    return Place(log.kind, log.name, line.number)

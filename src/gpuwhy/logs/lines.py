@@ -1,0 +1,106 @@
+"""Text -> lines without their prefixes."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from gpuwhy.logs import stamps
+from gpuwhy.logs.control import without_controls, without_overwritten
+from gpuwhy.logs.prefixes import peel
+from gpuwhy.model.event import LogLine, Process
+
+MAX_LINE = 64 << 10
+"""Characters kept of a line: its beginning and its end. No message needs more; dumps of tensors and base64 do."""
+_COMPOSE = re.compile(r"(?P<service>[A-Za-z0-9][\w.-]{0,80}) {1,40}\| ?")
+_COMPOSE_NUMBERED = re.compile(r"(?P<service>[A-Za-z0-9][\w.-]{0,80}-\d+) {1,40}\| ?")
+_FRAME_BEHIND = re.compile(r"(?P<label>\S.{0,80}?)  File \"[^\"]{1,400}\", (?:line \d|in )")
+_SAMPLE = 400
+
+
+def split_lines(text: str, reference: float | None = None) -> tuple[tuple[LogLine, ...], tuple[str, ...]]:
+    """The lines of ``text`` and notes. ``reference`` is a time not long after the last line was written.
+
+    Numbers are those of an editor (a line ends at LF, or at CR in a text without any LF). A record that holds a
+    message of several lines (JSON) gives several lines of the same number.
+    """
+    whole = without_controls(text)
+    if "\n" not in whole and "\r" in whole:
+        whole = whole.replace("\r", "\n")
+    raws = whole.replace("\r\n", "\n").split("\n")
+    if raws and not raws[-1]:
+        raws.pop()
+    notes = _shorten(raws)
+    if "\r" in whole:
+        raws = [without_overwritten(raw) if "\r" in raw else raw for raw in raws]
+    return read_lines(raws, reference), notes
+
+
+def read_lines(raws: Sequence[str], reference: float | None = None) -> tuple[LogLine, ...]:
+    """Lines (already harmless, one each) without their prefixes."""
+    reference = stamps.today() if reference is None else reference
+    compose = _compose_pattern(raws)
+    lines: list[LogLine] = []
+    add = lines.append
+    for number, raw in enumerate(raws, 1):
+        text = raw
+        service = ""
+        if compose is not None:
+            found = compose.match(raw)
+            if found is not None:
+                text, service = raw[found.end() :], found["service"]
+        text, process, time, level = peel(text, reference)
+        if service and process is None:
+            process = Process(name=service)
+        if "\n" in text:
+            for part in text.split("\n"):
+                inner, inner_process, inner_time, inner_level = peel(part, reference)
+                add(LogLine(number, inner, raw, inner_process or process, inner_time or time, inner_level or level))
+        else:
+            add(LogLine(number, text, raw, process, time, level))
+    labels = _labels(lines)
+    if labels:
+        return tuple(msgspec.structs.replace(line, text=_without_label(line.text, labels)) for line in lines)
+    return tuple(lines)
+
+
+def _shorten(raws: list[str]) -> tuple[str, ...]:
+    long = [at for at, raw in enumerate(raws) if len(raw) > MAX_LINE]
+    for at in long:
+        raw = raws[at]
+        raws[at] = f"{raw[: MAX_LINE // 2]} [...] {raw[-MAX_LINE // 2 :]}"
+    if not long:
+        return ()
+    first = long[0] + 1
+    return (f"{len(long)} lines longer than {MAX_LINE >> 10} KiB shortened in their middle, the first is line {first}",)
+
+
+def _compose_pattern(raws: Sequence[str]) -> re.Pattern[str] | None:
+    """docker compose: ``vllm-1  | text``. A name without number is believed when most lines have it."""
+    sample = [raw for raw in raws[:_SAMPLE] if raw.strip()]
+    if not sample or not any(" | " in raw or raw.endswith("|") for raw in sample):
+        return None
+    if sum(_COMPOSE.match(raw) is not None for raw in sample) >= 0.8 * len(sample) and len(sample) > 2:
+        return _COMPOSE
+    return _COMPOSE_NUMBERED if any(_COMPOSE_NUMBERED.match(raw) for raw in sample) else None
+
+
+def _labels(lines: Iterable[LogLine]) -> tuple[str, ...]:
+    """Prefixes of a kind we do not know, given away by tracebacks behind them (``ComfyUI error:   File "...``)."""
+    seen: Counter[str] = Counter()
+    for line in lines:
+        if '  File "' in line.text and line.text[0] != " ":
+            found = _FRAME_BEHIND.match(line.text[:600])
+            if found is not None:
+                seen[found["label"]] += 1
+    return tuple(label for label, times in seen.most_common(8) if times > 1)
+
+
+def _without_label(text: str, labels: Iterable[str]) -> str:
+    for label in labels:
+        if text.startswith(label):
+            return text[len(label) :]
+    return text

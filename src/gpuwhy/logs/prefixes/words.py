@@ -1,0 +1,78 @@
+"""Prefixes that begin with a word.
+
+Feb 24 09:28:18 node-1 systemd[1]: ...        syslog, journalctl
+nv-fabricmanager[3228]: ...                   the same, its time and host cut off
+kernel: NVRM: ...
+node23:12098:12141 [2] transport/nvls.cc:244 NCCL WARN ...
+Worker_TP0 ERROR ...
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+
+from gpuwhy.logs import stamps
+from gpuwhy.logs.prefixes._types import Peeled
+from gpuwhy.logs.prefixes.levels import WORDS
+from gpuwhy.logs.prefixes.parentheses import rank_in
+from gpuwhy.model.event import Process
+
+IDENT = r"(?P<ident>kernel|[A-Za-z_][\w@.:/\\-]{0,80}(?=\[\d+\]: ))(?:\[(?P<pid>\d{1,10})\])?: ?"
+_SYSLOG = re.compile(rf"(?P<stamp>{stamps.SYSLOG}) (?P<host>[\w.-]+) (?:{IDENT})?")
+_IDENT = re.compile(IDENT)
+_NCCL = re.compile(
+    r"(?P<host>[\w.-]{1,100}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) \[-?\d{1,4}\] (?=(?:[\w./-]+:\d+ )?NCCL |\S)"
+)
+_WORKER = re.compile(rf"(?P<name>(?:Vllm)?Worker[\w-]*|EngineCore\w*|APIServer\w*) (?=(?:{WORDS})[ :])")
+_MONTHS = frozenset(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"])
+LONGEST = 300
+
+
+def peel(text: str, reference: float) -> Peeled | None:
+    if text[:3] in _MONTHS:
+        found = _SYSLOG.match(text[:LONGEST])
+        if found is not None:
+            process = ident_process(found["ident"] or "", found["pid"], found["host"])
+            return text[found.end() :], process, stamps.from_syslog(found["stamp"], reference), ""
+    space = text.find(" ", 0, 120)
+    word = text[:space] if space > 0 else text[:120]
+    if word.endswith(":"):
+        if word != "kernel:" and not word.endswith("]:"):
+            return None
+        found = _IDENT.match(text[:LONGEST])
+        if found is None:
+            return None
+        return text[found.end() :], ident_process(found["ident"], found["pid"], ""), None, ""
+    if word.count(":") == 2:
+        found = _NCCL.match(text[:LONGEST])
+        if found is None:
+            return None
+        return text[found.end() :], _nccl(found["host"], found["pid"]), None, _nccl_level(text, found.end())
+    if word[:3] in ("Wor", "Eng", "API", "Vll"):
+        found = _WORKER.match(text[:LONGEST])
+        if found is not None:
+            return text[found.end() :], _named(found["name"]), None, ""
+    return None
+
+
+@functools.lru_cache(maxsize=1024)
+def ident_process(ident: str, pid: str | None, host: str) -> Process:
+    return Process(name=ident, pid=int(pid) if pid else None, host=host)
+
+
+@functools.lru_cache(maxsize=1024)
+def _nccl(host: str, pid: str) -> Process:
+    return Process(pid=int(pid), host=host)
+
+
+@functools.lru_cache(maxsize=1024)
+def _named(name: str) -> Process:
+    return Process(name=name, rank=rank_in(name))
+
+
+def _nccl_level(text: str, at: int) -> str:
+    start = text.find("NCCL ", at, at + 120)
+    if start < 0:
+        return ""
+    return {"WARN": "warning", "INFO": "info", "ERRO": "error", "TRAC": "debug"}.get(text[start + 5 : start + 9], "")

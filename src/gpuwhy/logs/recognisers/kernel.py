@@ -1,0 +1,127 @@
+"""Messages of the kernel.
+
+Out of memory: Killed process 18231 (sglang::schedul) total-vm:702345120kB, anon-rss:431992012kB, ...
+oom-kill:constraint=CONSTRAINT_NONE,...,global_oom,task_memcg=/system.slice/sglang-eagle3.service,task=...,pid=18231,uid=0
+NVRM: Xid (PCI:0000:01:00): 79, pid=1365, name=python3, GPU has fallen off the bus.
+python3[4711]: segfault at 0 ip 00007f... sp ... error 4 in libcuda.so[...]
+"""
+
+from __future__ import annotations
+
+import re
+
+from gpuwhy.logs.echoes import ECHO_XIDS
+from gpuwhy.logs.recognisers._types import Recognised
+
+LITERALS = (
+    "oom", "Out of memory: Kill", "out of memory: Kill", "NVRM", "Xid", "SXid", "IO_PAGE_FAULT", "DMAR", "AER:", "pcieport", "segfault at",
+    "general protection", "traps: ", "Hardware Error", "PCIe Bus Error", "Surprise Down", "nvidia-nvlink", "nvidia-uvm", "blocked for more than", "mce:", "trap invalid opcode",
+    "trap divide", "RxErr", "mlx5_core", "nvswitch",
+)  # fmt: skip
+_KILLED = re.compile(
+    r"[Oo]ut of memory: Kill(?:ed)? process (?:(?P<pid>\d{1,10}) )?\((?P<name>[^)]{1,100})\)(?P<rest>.{0,400})"
+)
+_RSS = re.compile(r"anon-rss:(\d{1,15})kB")
+_CONSTRAINT = re.compile(r"oom-kill:constraint=(?P<constraint>\w{1,60})(?P<rest>.{0,2000})")
+_FIELD = re.compile(r"(\w{1,30})=([^,\s]{0,400})")
+_INVOKED = re.compile(r"(?P<name>.{1,80}) invoked oom-killer:")
+_REAPED = re.compile(r"oom_reaper: reaped process (?P<pid>\d{1,10}) \((?P<name>[^)]{1,100})\)")
+_XID = re.compile(
+    r"Xid \((?P<device>[^)]{1,60})\): (?P<number>\d{1,4})(?:, (?:pid=(?P<pid>[^,]{1,30}), )?(?:name=(?P<name>[^,]{1,60}), )?)?(?P<rest>.{0,500})"
+)
+_SXID = re.compile(r"SXid \((?P<device>[^)]{1,60})\): (?P<number>\d{1,6})")
+_PREVIOUS = re.compile(r"caused by previous Xid (\d{1,4})")
+_SEGFAULT = re.compile(
+    r"(?P<name>[^\s\[]{1,60})\[(?P<pid>\d{1,10})\](?:: segfault at| general protection| trap )(?P<rest>.{0,300})"
+)
+_OTHERS: tuple[tuple[str, re.Pattern[str], bool], ...] = (
+    ("iommu", re.compile(r"IO_PAGE_FAULT|DMAR: .{0,60}fault|\[fault reason"), True),
+    ("aer", re.compile(r"AER: |PCIe Bus Error|Surprise Down|RxErr {2,}|Hardware Error"), True),
+    ("nvlink", re.compile(r"nvidia-nvlink.{0,80}(?:[Ee]rror|fail)|NVLink.{0,60}(?:fatal|error)"), True),
+    ("nvrm", re.compile(r"NVRM: .{0,400}(?:NV_ERR_\w+|[Ff]ailed|[Ee]rror|mismatch|fallen off|has been reset|not supported|is already|unable|No NVIDIA)"), True),
+    ("hang", re.compile(r"task .{1,60} blocked for more than \d+ seconds"), False),
+    ("mlx5", re.compile(r"mlx5_core .{0,200}(?:error|[Ll]ink down|fail)"), True),
+)  # fmt: skip
+_UNIT_IN_PATH = re.compile(r"/([^/,\s]{1,200}\.(?:service|scope|slice))(?:/|$)")
+_CONTAINER_IN_PATH = re.compile(r"(?:docker[-/]|libpod-|cri-containerd-)([0-9a-f]{12,64})")
+LONGEST = 2000
+
+
+def recognise(text: str) -> Recognised | None:
+    shown = text[:LONGEST]
+    if "memory: Kill" in shown:
+        return _killed(shown)
+    if "oom" in shown:
+        return _oom(shown)
+    if "Xid (" in shown:
+        return _xid(shown)
+    found = _SEGFAULT.search(shown)
+    if found is not None:
+        return Recognised("kernel", "segfault", {"process": found["name"], "pid": found["pid"]}, is_fatal=True)
+    for tool, pattern, fatal in _OTHERS:
+        if pattern.search(shown):
+            return Recognised("kernel", tool, is_fatal=fatal)
+    return None
+
+
+def _killed(text: str) -> Recognised | None:
+    found = _KILLED.search(text)
+    if found is None:
+        return None
+    detail = {"process": found["name"]}
+    if found["pid"]:
+        detail["pid"] = found["pid"]
+    rss = _RSS.search(found["rest"])
+    if rss:
+        detail["anon_rss_bytes"] = str(int(rss.group(1)) * 1024)
+    detail["scope"] = "cgroup" if "Memory cgroup" in text else "host"
+    return Recognised("kernel", "oom", detail, is_fatal=True)
+
+
+def _oom(text: str) -> Recognised | None:
+    found = _CONSTRAINT.search(text)
+    if found is not None:
+        fields = dict(_FIELD.findall(found["rest"]))
+        path = fields.get("task_memcg", "")
+        detail = {"constraint": found["constraint"]}
+        for key, name in (("process", "task"), ("pid", "pid"), ("cgroup", "task_memcg")):
+            if fields.get(name):
+                detail[key] = fields[name]
+        container = _CONTAINER_IN_PATH.search(path) or _CONTAINER_IN_PATH.search(fields.get("cpuset", ""))
+        if container:
+            detail["container"] = container.group(1)
+        detail["scope"] = "cgroup" if "MEMCG" in found["constraint"] else "host"
+        return Recognised("kernel", "oom", detail, is_fatal=True, unit=unit_of_cgroup(path))
+    found = _REAPED.search(text)
+    if found is not None:
+        return Recognised("kernel", "oom", {"process": found["name"], "pid": found["pid"]}, is_echo=True)
+    found = _INVOKED.search(text)
+    if found is not None:  # who asked for memory, not who was killed for it
+        return Recognised("kernel", "oom", {"invoked_by": found["name"].split()[-1]}, is_echo=True)
+    return None
+
+
+def unit_of_cgroup(path: str) -> str:
+    """The unit of a control group: the innermost service or scope, ``sglang.service`` of ``/system.slice/sglang.service``."""
+    units: list[str] = [unit for unit in _UNIT_IN_PATH.findall(path + "/") if not unit.endswith(".slice")]
+    services = [unit for unit in units if unit.endswith(".service") and not unit.startswith("user@")]
+    return (services or units or [""])[-1]
+
+
+def _xid(text: str) -> Recognised | None:
+    found = _SXID.search(text)
+    if found is not None:
+        return Recognised("kernel", "sxid", {"number": found["number"], "device": found["device"]}, is_fatal=True)
+    found = _XID.search(text)
+    if found is None:
+        return None
+    number = int(found["number"])
+    detail = {"number": str(number), "device": found["device"]}
+    for key, name in (("pid", "pid"), ("process", "name")):
+        value = found[name]
+        if value and not value.startswith(("'", "<")):
+            detail[key] = value
+    previous = _PREVIOUS.search(found["rest"])
+    if previous:
+        detail["previous_xid"] = previous.group(1)
+    return Recognised("kernel", "xid", detail, is_echo=number in ECHO_XIDS, is_fatal=True)

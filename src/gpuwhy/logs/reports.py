@@ -1,0 +1,120 @@
+"""Bug reports: Markdown, quotes and HTML around a pasted log. Line numbers stay those of the report."""
+
+from __future__ import annotations
+
+import html
+import re
+
+_SAMPLE = 256 << 10
+_FENCE = re.compile(r"\s{0,12}(?:```|~~~)")
+_SIGNS = re.compile(
+    r"^\s{0,3}(?:```|~~~)|^#{2,5} \S|<(?:details|summary|br|pre|code)\b[^>\n]{0,80}>|^&gt; ",
+    re.MULTILINE | re.IGNORECASE,
+)
+_TAGS = re.compile(
+    r"</?(?:details|summary|pre|code|p|div|span|b|i|em|strong|kbd|ul|ol|li|table|tr|td|th|img|a|sub|sup|hr)\b[^>\n]{0,200}>",
+    re.IGNORECASE,
+)
+_BREAK = re.compile(r"<br\s{0,4}/?>", re.IGNORECASE)
+_COMMENT = re.compile(r"<!--.*?-->")
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
+_QUOTE = re.compile(r"(?:\s{0,3}>(?: |$))+|\s{0,3}>+ ?")
+_TICKED = re.compile(r"\s*(`{1,2})([^`]+)\1\s*$")
+QUOTED_RUN = 3
+"""So many lines in a row that begin with ``>`` are a quote; fewer can be a shell's prompt."""
+
+
+def is_report(text: str) -> bool:
+    """Whether ``text`` is wrapped in Markdown or HTML rather than being a bare log."""
+    sample = text[:_SAMPLE]
+    return _SIGNS.search(sample) is not None or _quoted_lines(sample.split("\n")) > 0
+
+
+def unwrapped(text: str) -> str:
+    """``text`` without its wrapping. Every line stays on its line."""
+    lines = text.split("\n")
+    if _quoted_lines(lines):
+        lines = _without_quotes(lines)
+    if "<" in text:
+        lines = [_without_tags(line) if "<" in line else line for line in lines]
+    if "&" in text:
+        lines = [_ENTITY.sub(_entity, line) if "&" in line else line for line in lines]
+    lines = _without_fences(lines)
+    if "`" in text:
+        lines = [_TICKED.sub(r"\2", line) if "`" in line else line for line in lines]
+    return "\n".join(lines)
+
+
+def dedented(text: str) -> str:
+    """``text`` without the indentation that all of its lines share."""
+    lines = text.split("\n")
+    if not text.startswith((" ", "\n", "\t")):
+        return text
+    return "\n".join(_dedented(lines))
+
+
+def _entity(found: re.Match[str]) -> str:
+    character = html.unescape(found.group())
+    return " " if character == "\xa0" else character if character.isprintable() else found.group()
+
+
+def _quoted_lines(lines: list[str]) -> int:
+    """How many lines stand in runs of quoted ones."""
+    quoted = run = 0
+    for line in lines:
+        if line.lstrip(" ").startswith(">"):
+            run += 1
+            if run >= QUOTED_RUN:
+                quoted += QUOTED_RUN if run == QUOTED_RUN else 1
+        else:
+            run = 0
+    return quoted
+
+
+def _without_quotes(lines: list[str]) -> list[str]:
+    result = list(lines)
+    start = 0
+    for at in range(len(lines) + 1):
+        if at < len(lines) and lines[at].lstrip(" ").startswith(">"):
+            continue
+        if at - start >= QUOTED_RUN:
+            for inside in range(start, at):
+                result[inside] = _QUOTE.sub("", lines[inside], count=1)
+        start = at + 1
+    return result
+
+
+def _without_tags(line: str) -> str:
+    return _TAGS.sub("", _COMMENT.sub("", _BREAK.sub("", line)))
+
+
+def _without_fences(lines: list[str]) -> list[str]:
+    """Fence lines become empty; what stands between two of them loses its common indentation."""
+    result: list[str] = []
+    inside: list[str] | None = None
+    for line in lines:
+        if _FENCE.match(line) and not _closes_on_same_line(line):
+            if inside is not None:
+                result.extend(_dedented(inside))
+                inside = None
+            else:
+                inside = []
+            result.append("")
+        elif inside is not None:
+            inside.append(line)
+        else:
+            result.append(line)
+    if inside is not None:
+        result.extend(inside)
+    return result
+
+
+def _closes_on_same_line(line: str) -> bool:
+    stripped = line.strip()
+    return len(stripped) > 6 and stripped.endswith(("```", "~~~"))
+
+
+def _dedented(lines: list[str]) -> list[str]:
+    filled = [line for line in lines if line.strip()]
+    shared = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)
+    return [line[shared:] for line in lines] if shared else lines

@@ -1,0 +1,81 @@
+"""Lines told apart by who wrote them, so that tracebacks of interleaved ranks come out whole.
+
+Only the first line of a message may carry the writer's name: SGLang prints ``[... TP0] Scheduler hit an exception:
+Traceback (most recent call last):`` and the frames below it bare. Such bare lines are given to the writer of the
+traceback they continue.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from gpuwhy.logs import tracebacks
+from gpuwhy.model.event import LogLine, Process
+
+_CONTINUES = re.compile(r"\s+\S|$")
+
+
+def split_streams(lines: Sequence[LogLine]) -> list[list[int]]:
+    """Positions in ``lines``, one list for each writer; every position is in exactly one of them."""
+    streams: dict[object, list[int]] = {}
+    adopted: dict[object, _Adoption] = {}
+    waiting: list[tuple[Process, list[int]]] = []
+    for at, line in enumerate(lines):
+        key = line.process
+        stream = streams.get(key)
+        if stream is None:
+            stream = streams[key] = []
+        adoption = adopted.get(key)
+        if adoption is not None:
+            if adoption.takes(line.text):
+                adoption.stream.append(at)
+                continue
+            del adopted[key]
+        if waiting and tracebacks.is_frame(line.text):
+            owner = _owner(waiting, key)
+            if owner is not None:
+                waiting.remove(owner)
+                if owner[1] is not stream:
+                    adopted[key] = _Adoption(owner[1])
+                    owner[1].append(at)
+                    continue
+        stream.append(at)
+        if key is not None and tracebacks.HEAD in line.text:
+            waiting.append((key, stream))
+            del waiting[:-64]
+    return [stream for stream in streams.values() if stream]
+
+
+class _Adoption:
+    """A traceback whose head had its writer's name and whose other lines have not."""
+
+    __slots__ = ("phase", "stream")
+
+    def __init__(self, stream: list[int]) -> None:
+        self.stream = stream
+        self.phase = "frames"
+
+    def takes(self, text: str) -> bool:
+        if tracebacks.is_chain(text) or tracebacks.HEAD in text[:40]:
+            self.phase = "frames"
+            return True
+        if not text.strip():
+            if self.phase == "message":
+                self.phase = "after"
+            return True
+        if self.phase == "frames":
+            if _CONTINUES.match(text) is None:
+                self.phase = "message"
+            return True
+        return self.phase == "message"
+
+
+def _owner(waiting: list[tuple[Process, list[int]]], key: Process | None) -> tuple[Process, list[int]] | None:
+    """Whose traceback a frame line of ``key`` continues: its own, one of the same process id, else the newest."""
+    for candidate in reversed(waiting):
+        if candidate[0] == key:
+            return candidate
+    if key is not None and key.pid is not None:
+        return next((candidate for candidate in reversed(waiting) if candidate[0].pid == key.pid), None)
+    return waiting[-1] if key is None or key.rank is None else None
