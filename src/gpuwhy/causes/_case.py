@@ -110,8 +110,18 @@ class Case:
         for text in self._texts_near(match):
             component = components.component_of_module(text)
             if component is not None and component not in GENERIC_COMPONENTS:
-                return component
+                return self._product_around(component, match)
         return default
+
+    def _product_around(self, component: str, match: Match) -> str:
+        """The product that carries the component under its own name, when the lines around the match name it."""
+        carriers = CARRIERS.get(component, ())
+        if carriers:
+            near = " ".join(line.text[:500].lower() for line in self.lines_around(match, 200, 60))
+            for name, product in carriers:
+                if name in near:
+                    return product
+        return component
 
     def _texts_near(self, match: Match) -> Iterator[str]:
         yield match.text
@@ -139,8 +149,19 @@ class Case:
         return None
 
 
-GENERIC_COMPONENTS = frozenset({"python", "user-program", "python-env"})
-"""What a path may name without telling whose fault it is."""
+GENERIC_COMPONENTS = frozenset({"python", "user-program", "python-env", "cuda-toolkit", "driver", "cuda-compat"})
+"""What a path may name without telling whose build or code it is."""
+
+CARRIERS = {
+    "llama.cpp": (
+        ("whisper.cpp", "whisper.cpp"),
+        ("stable-diffusion.cpp", "stable-diffusion.cpp"),
+        ("llama-box", "llama-box"),
+        ("ollama", "ollama"),
+        ("koboldcpp", "koboldcpp"),
+    )
+}
+"""Products that build or bundle a component under their own name: the text that names them, and their name."""
 
 COMMANDS = {
     "gpu": "nvidia-smi --query-gpu=index,name,compute_cap --format=csv",

@@ -39,7 +39,7 @@ class Gpus(msgspec.Struct, frozen=True):
             devices = [_gpu(item) for item in listed.value]
             evidence.append(listed.evidence)
         name, capability = facts.get("gpu"), facts.get("cc")
-        for known in (name, capability):
+        for known in (capability, name):
             if isinstance(known, Fact):
                 evidence.append(known.evidence)
         failing = facts.value("failing_gpu")

@@ -119,7 +119,7 @@ def _malformed(case: Case, environment: Environment | Unknown) -> Verdict | None
         return None
     home = _repaired(path)
     quoted = case.evidence(match, f"the path of the command {fault}")
-    component = case.component_near(match)
+    component = _builder_near(case, match)
     variable = environment.get("CUDA_HOME") if isinstance(environment, Environment) else None
     evidence = [quoted]
     if isinstance(variable, str) and isinstance(environment, Environment):
@@ -161,6 +161,16 @@ def path_fault(path: str) -> str | None:
     if re.search(r"//bin/|['\"]", path.replace("://", "")) and root not in ("", "/"):
         return "holds a stray quote or slash"
     return None
+
+
+def _builder_near(case: Case, match: Match) -> str | None:
+    """Whose build runs nvcc. The engines compile nothing themselves while serving: there it is FlashInfer's ninja."""
+    component = case.component_near(match)
+    if component not in ("vllm", "sglang", None) or "/bin/sh" not in match.text:
+        return component
+    near = " ".join(line.text[:300] for line in case.lines_around(match, 200, 60))
+    is_source_build = re.search(r"setup\.py|cmake|pip(?:3)? install|building wheel", near, re.IGNORECASE)
+    return component if is_source_build or not (component or case.engine) else "flashinfer"
 
 
 def _repaired(path: str) -> str:

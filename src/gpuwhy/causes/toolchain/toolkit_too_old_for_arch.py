@@ -127,11 +127,15 @@ def _flashinfer(
         fi_remedies.toolkit_remedy(needed, torch),
         fi_remedies.patch_remedy(),
     ]
-    found = f"CUDA {gate.toolkit}" if gate.toolkit else "a CUDA release"
+    title = (
+        f"FlashInfer finds CUDA {gate.toolkit} and needs {needed} for this GPU, so it is left without a target to compile for"
+        if gate.toolkit
+        else f"FlashInfer finds a CUDA version below {needed}, which it needs for this GPU, and is left without a target"
+    )
     return Verdict(
         certainty=certainty,
         component="flashinfer",
-        title=f"FlashInfer finds {found} and needs {needed} for this GPU, so it has no target to compile for",
+        title=title,
         chain=fi.chain(case, gate, gpus),
         evidence=tuple(evidence),
         explains=case.explains(gate.symptom, gate.swallowed, gate.gate_message),
@@ -163,6 +167,9 @@ def _flashinfer_excluded(
             "the swallowed exception is another one", (case.evidence(gate.swallowed, "what FlashInfer could not do"),)
         )
     known = gpus.evidence if isinstance(gpus, Gpus) else ()
+    if gate.better and gate.toolkit is not None:
+        best = ", ".join(f"{install.version} at {install.root}" for install in gate.better)
+        return RuledOut(f"a toolkit that passes the check is installed ({best}): it is only not the one that is found")
     if gate.is_sm12 is False:
         return RuledOut("the check exists for SM 12.x only, and no GPU here is one", known)
     majors = gate.symptom.group("majors")
