@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from gpuwhy.knowledge import components
+from gpuwhy.causes._component import first_component
 from gpuwhy.model.event import Event, Frame, LogLine
 from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.fact import Fact, Facts, Unknown
@@ -102,16 +102,13 @@ class Case:
     def component_near(self, match: Match | None, default: str | None = None) -> str | None:
         """The component in which a match sits.
 
-        Looks at paths in the matched line, at the innermost frames of its event, then at paths in the lines around
-        it (build logs print the file they compile); ``default`` when none of them names a component.
+        Looks at the matched line, at the innermost frames of its event, then at the lines around it (build logs
+        print the file they compile and the package they build); ``default`` when none of them names a component.
         """
         if match is None:
             return default
-        for text in self._texts_near(match):
-            component = components.component_of_module(text)
-            if component is not None and component not in GENERIC_COMPONENTS:
-                return self._product_around(component, match)
-        return default
+        component = first_component(self._texts_near(match))
+        return default if component is None else self._product_around(component, match)
 
     def _product_around(self, component: str, match: Match) -> str:
         """The product that carries the component under its own name, when the lines around the match name it."""
@@ -123,12 +120,15 @@ class Case:
                     return product
         return component
 
-    def _texts_near(self, match: Match) -> Iterator[str]:
-        yield match.text
+    def _texts_near(self, match: Match) -> Iterator[tuple[str, bool]]:
+        yield match.text, True
         for frame in reversed(match.frames):
-            yield frame.path
-        for line in self.lines_around(match, before=40, after=15):
-            yield line.text
+            yield frame.path, False
+        around = self.lines_around(match, before=60, after=25)
+        for line in around:
+            yield line.text, False
+        for line in around:
+            yield line.text, True
 
     def lines_around(self, match: Match, before: int = 10, after: int = 10) -> tuple[LogLine, ...]:
         """Lines of the same log near the match, nearest first."""
@@ -148,9 +148,6 @@ class Case:
                 return frame
         return None
 
-
-GENERIC_COMPONENTS = frozenset({"python", "user-program", "python-env", "cuda-toolkit", "driver", "cuda-compat"})
-"""What a path may name without telling whose build or code it is."""
 
 CARRIERS = {
     "llama.cpp": (

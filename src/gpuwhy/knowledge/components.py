@@ -164,6 +164,9 @@ _INNER_FOLDERS: tuple[tuple[str, str], ...] = (
     ("nvidia/modelopt", "modelopt"),
     ("flashinfer/data/cutlass", "flashinfer"),
     ("flash_attn/cute", "flash-attn"),
+    ("include/flashinfer", "flashinfer"),
+    ("onnxruntime/contrib_ops", "onnxruntime"),
+    ("onnxruntime/core", "onnxruntime"),
 )
 #: repository folders that sources are built in, for paths outside site-packages
 _REPOSITORIES = {
@@ -257,8 +260,11 @@ def _of_path(path: str) -> str | None:
     if library and canonical(library["stem"]):
         return canonical(library["stem"])
     # the innermost known folder: /build/vllm/vllm/model.py, /root/.cache/flashinfer/0.6.17/cached_ops
-    for part in reversed(path.split("/")[:-1]):
-        known = _REPOSITORIES.get(_key(part)) or _by_key().get(_key(part.lstrip(".")))
+    parts = path.split("/")
+    folders = parts if parts[-1].startswith(".") else parts[:-1]
+    for part in reversed(folders):
+        name = _key(part.lstrip(".").removesuffix("-src").removesuffix("-build"))
+        known = _REPOSITORIES.get(name) or _by_key().get(name)
         if known:
             return known
     last = path.rpartition("/")[2]

@@ -1,0 +1,116 @@
+"""Which component a piece of log text speaks of: paths, packages that pip builds, names in a message."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from gpuwhy.knowledge import components
+
+GENERIC = frozenset({"python", "user-program", "python-env", "cuda-toolkit", "driver", "cuda-compat", "ninja", "cmake"})
+"""What a path may name without telling whose build or code it is."""
+WEAK = frozenset({"torch", "nccl", "ray", "setuptools", "pip", "uvicorn", "fastapi", "numpy"})
+"""Carriers: their frames lie around other components' failures. They count when nothing else is named."""
+
+_PATH = re.compile(r"(?:[\w.@+~-]{0,80}/){1,40}[\w.@+~-]{1,120}", re.ASCII)
+_PIP_FOLDER = re.compile(
+    r"/(?:pip-install-\w+|pip-req-build-\w+|pip-wheel-\w+|build-via-sdist-\w+|pip-build-\w+)/([A-Za-z][\w.-]*?)(?:_[0-9a-f]{16,40})?/"
+)
+_BUILT_BY_PIP = re.compile(
+    r"(?:Failed building wheel for|Building wheels? for|Failed to build(?: installable wheels for)?|Running setup\.py \w+ for"
+    r"|could not build wheels for|Failed to build `?|Building editable for)\s*:?\s*`?([A-Za-z][\w.-]{1,60})",
+    re.IGNORECASE,
+)
+_ASKED_OF_PIP = re.compile(r"\bpip3? install (?:-\S+ )*['\"]?([A-Za-z][\w.-]{1,60})")
+_LIBRARY = re.compile(r"\b([\w.-]{2,80}\.so)\b", re.ASCII)
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)*", re.ASCII)
+_ORDINARY_WORDS = frozenset(
+    [
+        "error",
+        "fatal",
+        "failed",
+        "build",
+        "building",
+        "native",
+        "current",
+        "model",
+        "kernel",
+        "python",
+        "cuda",
+        "gpu",
+        "nvcc",
+        "compute",
+        "device",
+        "value",
+        "option",
+        "unsupported",
+        "architecture",
+        "torch",
+        "pytorch",
+        "the",
+        "for",
+        "of",
+        "is",
+        "not",
+        "in",
+        "code",
+        "file",
+        "line",
+        "apex",
+        "outlines",
+        "modules",
+        "guidance",
+        "marlin",
+    ]
+)
+"""Words of messages that are also names of packages, or that a message uses for anything."""
+
+
+def first_component(texts: Iterable[tuple[str, bool]]) -> str | None:
+    """The first component named in ``texts``, given as (text, whether bare names in it count).
+
+    A weak carrier is only taken when no text names anything else.
+    """
+    weak: str | None = None
+    for text, with_names in texts:
+        for component in components_in(text, with_names=with_names):
+            if component in GENERIC:
+                continue
+            if component not in WEAK:
+                return component
+            weak = weak or component
+    return weak
+
+
+def components_in(text: str, *, with_names: bool = False) -> Iterator[str]:
+    """Components that one line names, the most telling first: what pip builds, paths, libraries, then bare names."""
+    text = text[:2000]
+    for pattern in (_BUILT_BY_PIP, _PIP_FOLDER):
+        found = pattern.search(text)
+        if found:
+            yield components.canonical(found.group(1)) or found.group(1).lower().replace("_", "-")
+    for path in _PATH.findall(text):
+        component = components.component_of_module(path)
+        if component:
+            yield component
+    for library in _LIBRARY.findall(text):
+        component = components.component_of_module(library)
+        if component:
+            yield component
+    asked = _ASKED_OF_PIP.search(text)
+    if asked:
+        component = components.canonical(asked.group(1))
+        if component:
+            yield component
+    if with_names:
+        yield from _named(text)
+
+
+def _named(text: str) -> Iterator[str]:
+    """Names of known components among the words of a message."""
+    for word in _WORD.findall(text):
+        if word.lower() in _ORDINARY_WORDS or len(word) < 4:
+            continue
+        component = components.canonical(word) or components.canonical(word.partition(".")[0])
+        if component:
+            yield component
