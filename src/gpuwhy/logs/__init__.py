@@ -11,9 +11,11 @@ if TYPE_CHECKING:
     from gpuwhy.logs.incidents import find_incidents
     from gpuwhy.logs.journal import journal_lines
     from gpuwhy.logs.reading import kernel_lines, open_log, read_bytes, read_report
+    from gpuwhy.logs.stated_facts import facts_in
 
 __all__ = [
     "UnreadableLog",
+    "facts_in",
     "find_events",
     "find_incidents",
     "journal_lines",
@@ -25,6 +27,7 @@ __all__ = [
 
 _HOMES = {
     "UnreadableLog": "decoding",
+    "facts_in": "stated_facts",
     "find_events": "events",
     "find_incidents": "incidents",
     "journal_lines": "journal",

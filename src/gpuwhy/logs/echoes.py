@@ -57,6 +57,8 @@ POINTING_BACKWARDS = (
     r"TCPStore.{0,80}(?:recvValue|sendBytes|recvValueWithTimeout) failed|Failed to recv, got 0 bytes",
     r"error waiting for container: context canceled",
     r"operation not permitted when stream is capturing",
+    r"EOFError: EOF when reading a line",
+    r"^\S{1,200}: .{0,200} raised:\s*$|RayTaskError",
     r"operation failed due to a previous error",
     r"CUDA kernel errors might be asynchronously reported",
 )

@@ -44,6 +44,8 @@ _IN_PROSE = re.compile(
 _CODE = re.compile(r"\s*(?:raise|except|return|from|import|class|def|if|elif|assert|self\.|@)\b|.*\bexcept \w")
 _BULLET = re.compile(r"(?:[-*•>]|\d{1,3}[.)])\s+")
 _PYTEST = re.compile(r"E\s{1,10}")
+_WARN_CALL = re.compile(r"\s{2,}(?:\w+\.)*_?warn(?:ing|_once)?\(")
+_CUDA_ADVICE = ("CUDA kernel errors", "For debugging", "Compile with", "Search for `cuda", "Device-side assertion")
 _MOMENT = re.compile(r"\b0x[0-9a-fA-F]{4,16}\b")
 
 
@@ -63,7 +65,31 @@ def recognised(log: Log) -> list[Event]:
             if len(events) > MAX_EVENTS:
                 break
     events.sort(key=lambda event: (event.span.first, event.span.last))
-    return events[:MAX_EVENTS]
+    return _oom_kills_joined(events[:MAX_EVENTS])
+
+
+def _oom_kills_joined(events: Sequence[Event]) -> list[Event]:
+    """The kernel tells of one OOM kill in two lines: the control group in the first, the process in the second."""
+    joined: list[Event] = []
+    for event in events:
+        earlier = joined[-1] if joined else None
+        if earlier is not None and _is_same_kill(earlier, event):
+            detail = {**earlier.detail, **event.detail}
+            span = Span(event.span.log, earlier.span.first, event.span.last)
+            event = msgspec.structs.replace(event, detail=detail, span=span, unit=earlier.unit)
+            joined.pop()
+        joined.append(event)
+    return joined
+
+
+def _is_same_kill(constraint: Event, kill: Event) -> bool:
+    return (
+        constraint.tool == kill.tool == "oom"
+        and "constraint" in constraint.detail
+        and "constraint" not in kill.detail
+        and not kill.is_echo
+        and constraint.detail.get("pid", kill.detail.get("pid")) == kill.detail.get("pid", constraint.detail.get("pid"))
+    )
 
 
 def fold(events: Iterable[Event]) -> list[Event]:
@@ -251,10 +277,14 @@ def _of_line(log: Log, lines: Sequence[LogLine], at: int, quoted: set[int]) -> t
         unit=found.unit or line.unit,
         tool=found.tool,
         detail=found.detail,
-        is_echo=found.is_echo or echoes.points_backwards(text) or (found.kind == "warning" and echoes.is_noise(text)),
+        is_echo=found.is_echo or _is_echo(found.kind, text),
         is_fatal=found.is_fatal,
     )
     return event, end
+
+
+def _is_echo(kind: str, text: str) -> bool:
+    return echoes.points_backwards(text.partition("\n")[0]) or (kind == "warning" and echoes.is_noise(text))
 
 
 def _recognise(line: LogLine) -> Recognised | None:
@@ -262,18 +292,15 @@ def _recognise(line: LogLine) -> Recognised | None:
     if line.process is not None and line.process.name in ("kernel", "systemd"):
         return kernel.recognise(text) or units.recognise(text)
     return (
-        kernel.recognise(text)
+        complaints.recognise_python_warning(text)
+        or kernel.recognise(text)
         or units.recognise(text)
         or builds.recognise(text)
-        or deaths_before_crashes(text, level)
+        or deaths.recognise(text, level)
+        or crashes.recognise(text, level)
         or lifecycle.recognise(text)
         or complaints.recognise(text, level)
     )
-
-
-def deaths_before_crashes(text: str, level: str) -> Recognised | None:
-    """``Worker died (exit code -6)`` tells of a death even where it quotes the crash."""
-    return deaths.recognise(text, level) or crashes.recognise(text, level)
 
 
 def _exception_in(line: LogLine) -> tuple[str, str] | None:
@@ -343,35 +370,35 @@ def _without_inner(lines: Sequence[LogLine], at: int, end: int) -> int:
 
 
 def _end_of_more(lines: Sequence[LogLine], at: int, found: Recognised, quoted: set[int]) -> int:
-    """Where the message of ``lines[at]`` ends: warnings at their quoted source line, crashes where a fresh line starts."""
+    """Where the message of ``lines[at]`` ends: Python's warnings at the source line they quote, others with the
+    indented lines below them."""
     first = lines[at]
     shape = (first.level, len(first.raw) > len(first.text))
     end = at + 1
-    while end < len(lines) and end - at <= MORE_LINES:
+    while end < len(lines) and end - at <= MORE_LINES and end not in quoted:
         line = lines[end]
-        text = line.text
-        if (line.level, len(line.raw) > len(text)) != shape or end in quoted:
+        if (line.level, len(line.raw) > len(line.text)) != shape:
             break
-        if found.kind == "warning":
-            if not text.strip():
-                following = lines[end + 1].text if end + 1 < len(lines) else ""
-                if not following.startswith("  "):
-                    break
-            elif text.startswith("  ") and ("warn(" in text or _CODE.match(text)):
+        if found.tool == "python" and found.kind == "warning":
+            if _WARN_CALL.match(line.text):
                 return end + 1
-            elif (
-                complaints.PYTHON_WARNING.search(text[:1500])
-                or tracebacks.starts_exception(text)
-                or text.startswith("!!!")
-                or (first.text.rstrip().endswith(("Warning:", "Warning: ")) is False and not text.startswith(" "))
-            ):
+            if not _continues_warning(lines, at, end):
                 break
-        elif not text.startswith((" ", "\t")) and not text.startswith(
-            ("CUDA kernel errors", "For debugging", "Compile with", "Search for")
-        ):
+        elif not line.text.startswith((" ", "\t", *_CUDA_ADVICE)):
             break
         end += 1
     return end
+
+
+def _continues_warning(lines: Sequence[LogLine], at: int, here: int) -> bool:
+    text = lines[here].text
+    if text.startswith("  "):
+        return True
+    if not text.strip():
+        return here + 1 < len(lines) and lines[here + 1].text.startswith("  ")
+    if tracebacks.starts_exception(text) or complaints.PYTHON_WARNING.search(text[:1500]) or not text[0].isalnum():
+        return False
+    return lines[at].text.rstrip().endswith("Warning:")  # the whole message stands below
 
 
 def _place(log: Log, line: LogLine) -> Place:

@@ -33,7 +33,7 @@ def find_incidents(logs: Sequence[Log], unit: str = "") -> Incident:
     """
     timeline = _timeline(logs)
     unit = unit or _failing_unit(timeline)
-    own = [event for event in timeline if _belongs(event, unit)]
+    own = _own(timeline, unit)
     lives = _lives(own)
     chosen = next(
         (life for life in reversed(lives) if any(event.is_fatal for event in life)), lives[-1] if lives else []
@@ -103,6 +103,13 @@ def _failing_unit(timeline: Sequence[Event]) -> str:
 
 def _belongs(event: Event, unit: str) -> bool:
     return not unit or not event.unit or event.unit == unit
+
+
+def _own(timeline: Sequence[Event], unit: str) -> list[Event]:
+    """The events of the service; not what the kernel said before its unit was first heard of."""
+    own = [event for event in timeline if _belongs(event, unit)]
+    first = next((at for at, event in enumerate(own) if unit and event.unit == unit), 0)
+    return [event for at, event in enumerate(own) if at >= first or event.kind != "kernel" or event.time is None]
 
 
 def _starts_life(event: Event) -> bool:
@@ -181,12 +188,22 @@ def _served_after(event: Event, logs: Sequence[Log]) -> bool:
 def _primary(life: Sequence[Event]) -> Event | None:
     fatal = [event for event in life if event.is_fatal]
     first = _first_own(fatal)
-    kernel = next((event for event in fatal if event.kind == "kernel" and not event.is_echo), None)
+    kernels = [event for event in fatal if event.kind == "kernel"]
+    kernel = next((event for event in kernels if not event.is_echo), None)
     if kernel is not None and (first is None or not _is_aftermath(kernel, first)):
         return kernel
-    if first is not None:
-        return first
+    if first is not None and not _is_cut_off(first):
+        return _warned_by_nccl(first, life) or first
+    if kernels:
+        return kernels[0]
     return _last_resort(fatal, life)
+
+
+def _warned_by_nccl(first: Event, life: Sequence[Event]) -> Event | None:
+    """NCCL's exceptions repeat a status (``unhandled system error``); its warning before them says what happened."""
+    if "nccl" not in first.text.lower():
+        return None
+    return next((event for event in life[: life.index(first)] if event.tool == "nccl" and not event.is_echo), None)
 
 
 def _first_own(fatal: Sequence[Event]) -> Event | None:
@@ -216,19 +233,17 @@ def _is_aftermath(kernel: Event, first: Event) -> bool:
 
 
 def _last_resort(fatal: Sequence[Event], life: Sequence[Event]) -> Event | None:
-    """Nothing but echoes, or nothing fatal at all: the first complaint, else the first echo."""
+    """Nothing but echoes and cut-off tracebacks, or nothing fatal at all: the first complaint, else the first of those."""
     up = any(event.kind == "ready" for event in life)
-    complaints = [event for event in life if event.kind == "warning" and not event.is_echo]
-    severe = [
-        event for event in complaints if event.detail.get("level") in ("error", "critical") or event.tool == "nccl"
-    ]
-    if severe:
-        return severe[0]
-    if complaints and (fatal or not up):
-        unlevelled = [event for event in complaints if "level" not in event.detail]
-        if unlevelled:
-            return unlevelled[0]
-    return fatal[0] if fatal else None
+    complaints = [event for event in life if event.kind in ("warning", "crash") and not event.is_echo]
+    for event in complaints:
+        if event.detail.get("level") in ("error", "critical") or event.tool == "nccl" or event.kind == "crash":
+            return event
+    if fatal or not up:
+        for event in complaints:
+            if "level" not in event.detail:
+                return event
+    return min(fatal, key=lambda event: event.is_echo, default=None)
 
 
 def _trimmed(

@@ -132,7 +132,9 @@ def read_message(lines: Sequence[LogLine], at: int) -> int:
                 break
             end = following
             continue
-        if HEAD in text or is_chain(text) or is_frame(text) or _FRESH.match(text) or starts_exception(text):
+        if HEAD in text or is_chain(text) or is_frame(text) or _FRESH.match(text):
+            break
+        if starts_exception(text) and not lines[end - 1].text.rstrip().endswith(","):
             break
         end += 1
     return end

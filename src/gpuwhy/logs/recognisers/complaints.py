@@ -15,7 +15,7 @@ LITERALS = (
     "Warning", "WARN", "warning", "Failed", "failed", "Error", "ERROR", "error", "annot ", "ould not", "Unable", "unable", "not found", "No such", "denied", "refused", "imed out", "imeout",
     "nsupported", "not supported", "ncompatible", "not compatible", "mismatch", "nvalid", "orrupt", "issing", "nsufficient", "ut of memory", "No space", "xception", "don't match",
     "No available", "Could NOT", "too old", "too long", "not available", "unavailable", "Read-only", "SIGTERM", "NCCL WARN", "not divisible", "must be divisible", "larger than", "requires ",
-    "trust_remote_code", "was built for", "wasn't build",
+    "trust_remote_code", "hang", "hung", "stuck", "no further output", "was built for", "wasn't build",
 )  # fmt: skip
 PYTHON_WARNING = re.compile(
     r"(?P<path>\S{1,500}|<\w{1,40}>):(?P<line>\d{1,9}): (?P<category>(?:[\w.]{1,100}\.)?\w{0,60}Warning): ?(?P<message>.*)$"
@@ -24,7 +24,7 @@ _NCCL = re.compile(r"NCCL WARN")
 _UNLEVELLED = re.compile(
     r"\b(?:[Ff]ail(?:ed|ure)|[Ee]rror|ERROR|WARN(?:ING)?|[Ww]arning:|[Cc]annot|[Cc]ould not|[Uu]nable to|not found|No such file|[Dd]enied|refused|[Tt]imed out|[Uu]nsupported|not supported|"
     r"[Ii]ncompatible|not compatible|[Mm]ismatch\w*|[Ii]nvalid|[Cc]orrupt\w*|[Mm]issing|[Ii]nsufficient|[Oo]ut of memory|No space left|don't match|too old|Read-only file|not divisible|must be divisible|"
-    r"larger than|was built for|wasn't build|trust_remote_code=True)"
+    r"larger than|was built for|wasn't build|trust_remote_code=True|\bhangs?\b|\bhung\b|\bstuck\b|no further output)"
 )
 _CALM = re.compile(
     r"(?i)no errors?\b|error[_-]?(?:rate|count|log)|0 (?:errors|failed|failures)|if (?:you|this)|\"GET |\"POST |HTTP/1\.1\" 200"
@@ -36,15 +36,20 @@ def recognise(text: str, level: str = "") -> Recognised | None:
     if not text.strip():
         return None
     shown = text[:LONGEST]
-    found = PYTHON_WARNING.search(shown[:1500])
-    if found is not None:
-        return Recognised("warning", "python", {"category": found["category"]}, takes_more=True)
-    if level in ("warning", "error", "critical"):
-        return Recognised("warning", "", {"level": level})
-    if level in ("info", "debug"):
-        return None
     if _NCCL.search(shown):
         return Recognised("warning", "nccl", {"level": "warning"})
+    if level in ("warning", "error", "critical"):
+        return Recognised("warning", "", {"level": level}, takes_more=True)
+    if level in ("info", "debug"):
+        return None
     if shown[:1] in (" ", "\t") or _CALM.search(shown) or _UNLEVELLED.search(shown) is None:
         return None
-    return Recognised("warning")
+    return Recognised("warning", takes_more=True)
+
+
+def recognise_python_warning(text: str) -> Recognised | None:
+    """``path:line: UserWarning: message``; the message may begin on the next line."""
+    if "Warning" not in text:
+        return None
+    found = PYTHON_WARNING.search(text[:1500])
+    return Recognised("warning", "python", {"category": found["category"]}, takes_more=True) if found else None

@@ -71,7 +71,9 @@ def recognise(text: str, level: str = "") -> Recognised | None:
 
 
 def _is_echo(tool: str, text: str) -> bool:
-    """A signal's name says how the program ended, what was printed before it says why."""
+    """An abort's name says how the program ended, what was printed before it says why."""
     if tool == "signal":
         return text.startswith("Aborted") or "SIGABRT" in text
-    return tool == "cuda" and "kernel errors might be" in text
+    if tool == "cuda":  # "ggml-cuda.cu:72: CUDA error": which one stands in the lines that follow
+        return "kernel errors might be" in text or text.rstrip().endswith(("CUDA error", "CUDA error:"))
+    return False

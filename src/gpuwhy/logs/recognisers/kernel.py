@@ -36,7 +36,12 @@ _SEGFAULT = re.compile(
 )
 _OTHERS: tuple[tuple[str, re.Pattern[str], bool], ...] = (
     ("iommu", re.compile(r"IO_PAGE_FAULT|DMAR: .{0,60}fault|\[fault reason"), True),
-    ("aer", re.compile(r"AER: |PCIe Bus Error|Surprise Down|RxErr {2,}|Hardware Error"), True),
+    (
+        "aer",
+        re.compile(r"Surprise Down|(?:AER: |PCIe Bus Error|Hardware Error).{0,200}(?:[Uu]ncorrect|[Ff]atal)"),
+        True,
+    ),
+    ("aer", re.compile(r"AER: |PCIe Bus Error|RxErr {2,}|Hardware Error"), False),
     ("nvlink", re.compile(r"nvidia-nvlink.{0,80}(?:[Ee]rror|fail)|NVLink.{0,60}(?:fatal|error)"), True),
     ("nvrm", re.compile(r"NVRM: .{0,400}(?:NV_ERR_\w+|[Ff]ailed|[Ee]rror|mismatch|fallen off|has been reset|not supported|is already|unable|No NVIDIA)"), True),
     ("hang", re.compile(r"task .{1,60} blocked for more than \d+ seconds"), False),

@@ -85,6 +85,8 @@ def _about(unit: str, what: str) -> Recognised | None:
         return Recognised("unit", "systemd", {"state": "oom"}, is_echo=True, is_fatal=True, unit=unit)
     if _TOO_QUICKLY.search(what):
         return Recognised("unit", "systemd", {"state": "failed", "result": "start-limit-hit"}, is_echo=True, unit=unit)
+    if "Processes still around after SIGKILL" in what:
+        return Recognised("unit", "systemd", {"state": "unkillable"}, is_fatal=True, unit=unit)
     if re.search(r"timed out|[Ff]ailed|SIGKILL|Killing process", what):
         return Recognised("unit", "systemd", {"state": "trouble"}, unit=unit)
     return None

@@ -1,0 +1,180 @@
+"""Versions of software: environment reports, package lists, banners, and what messages and paths give away.
+
+Two traps. ``CUDA runtime version`` of collect_env and ``nvcc --version`` typed into a shell tell what PATH gives that
+shell, not which toolkit a program resolves: they become ``nvcc_path_version``, never ``cuda_toolkit``. The
+``gcc version`` under ``NVRM version`` is the compiler of the kernel module.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from gpuwhy.logs.stated._types import Statement, Strength
+
+LITERALS = (
+    "ersion", "==", "torch", "PyTorch", "CUDA", "release ", "GLIBC", "Libc", "flashinfer", "vLLM", "vllm", "sglang", "xFormers", "xformers", "triton", "Name: ", "lib/python", "nvcc",
+    "capabilities sm_", "llm_engine", "Python",
+)  # fmt: skip
+_VERSION = r"\d{1,4}(?:\.\d{1,5}){1,3}(?:[a-zA-Z.+-]{0,2}[\w.+-]{0,60})?"
+ALIASES = {
+    "pytorch": "torch",
+    "torch": "torch",
+    "flashinfer": "flashinfer-python",
+    "flashinfer_python": "flashinfer-python",
+    "trt-llm": "tensorrt-llm",
+    "tensorrt llm": "tensorrt-llm",
+    "tensorrt_llm": "tensorrt-llm",
+    "sgl_kernel": "sgl-kernel",
+    "flash_attn": "flash-attn",
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "triton": "triton",
+    "transformers": "transformers",
+    "xformers": "xformers",
+    "sgl-kernel": "sgl-kernel",
+    "sglang-kernel": "sglang-kernel",
+    "flashinfer-python": "flashinfer-python",
+    "flashinfer-cubin": "flashinfer-cubin",
+    "flashinfer-jit-cache": "flashinfer-jit-cache",
+    "flash-attn": "flash-attn",
+    "tensorrt-llm": "tensorrt-llm",
+    "lmdeploy": "lmdeploy",
+    "lmcache": "lmcache",
+    "torchvision": "torchvision",
+    "torchaudio": "torchaudio",
+    "numpy": "numpy",
+    "ray": "ray",
+    "xgrammar": "xgrammar",
+    "bitsandbytes": "bitsandbytes",
+    "ktransformers": "ktransformers",
+    "deepspeed": "deepspeed",
+    "accelerate": "accelerate",
+    "huggingface_hub": "huggingface-hub",
+    "unsloth": "unsloth",
+    "mamba-ssm": "mamba-ssm",
+    "causal-conv1d": "causal-conv1d",
+}
+_KNOWN = "|".join(re.escape(name) for name in sorted(ALIASES, key=len, reverse=True))
+_FREEZE = re.compile(rf"^\s*(?:\[pip3?\] )?(?P<name>[A-Za-z0-9][\w.-]{{0,80}})==(?P<version>{_VERSION})\s*(?:;.*)?$")
+_CONDA = re.compile(rf"^\s*\[conda\] (?P<name>[\w.-]{{1,80}}) +(?P<version>{_VERSION}) +\S+")
+_LABELLED = re.compile(
+    rf"^\s*(?:[-*•|] ?)?\**(?P<name>{_KNOWN})\**(?: [Vv]ersion)?\**\s*(?:[:=|]+|==)\**\s*`?[vV]?(?P<version>{_VERSION})`?\s*(?:[,;(|].*)?$",
+    re.IGNORECASE,
+)
+_BESIDE = re.compile(rf"^\s*(?P<name>{_KNOWN}) {{1,40}}(?P<version>{_VERSION})(?:\s|$)", re.IGNORECASE)
+_BANNERS = (
+    ("vllm", re.compile(rf"vLLM API server version v?(?P<version>{_VERSION})")),
+    ("vllm", re.compile(rf"Initializing an? (?:V1 )?LLM engine \(v(?P<version>{_VERSION})\)")),
+    ("vllm", re.compile(rf"[█▄▀ ]{{6,}}.{{0,12}}version v?(?P<version>{_VERSION})")),
+    ("vllm", re.compile(rf"^vLLM Version\s*: (?P<version>{_VERSION})")),
+    ("tensorrt-llm", re.compile(rf"TensorRT[- ]LLM version: ?(?P<version>{_VERSION})")),
+    ("flashinfer-python", re.compile(r"/flashinfer/(?P<version>\d{1,2}\.\d{1,2}\.\d{1,2}[\w.]{0,10})/\w{2,40}/(?:cached_ops|generated)\b")),
+)  # fmt: skip
+_REPORTED = (
+    ("torch", re.compile(rf"^PyTorch version\s*: (?P<value>{_VERSION})\s*$")),
+    ("torch_cuda", re.compile(r"^CUDA used to build PyTorch\s*: (?P<value>\d{1,2}\.\d{1,2})")),
+    ("nvcc_path_version", re.compile(r"^CUDA runtime version\s*: (?P<value>\d{1,2}\.\d{1,2})")),
+    ("nvcc_path_version", re.compile(r"Cuda compilation tools, release (?P<value>\d{1,2}\.\d{1,2})")),
+    ("gcc", re.compile(r"^GCC version\s*: \(.{0,80}\) (?P<value>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)")),
+    ("gcc", re.compile(r"CUDA host compiler is GNU (?P<value>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)")),
+    ("glibc", re.compile(r"^Libc version\s*: glibc-(?P<value>\d\.\d{1,2})")),
+    ("glibc", re.compile(r"^ldd \(.{0,60}\) (?P<value>2\.\d{1,2})\s*$")),
+    ("python", re.compile(r"^Python version\s*: (?P<value>3\.\d{1,2}(?:\.\d{1,2})?)")),
+    ("python", re.compile(r"^Python(?::)? (?P<value>3\.\d{1,2}\.\d{1,2})(?:\s|$)")),
+    ("python", re.compile(r"^\s*Python  3\.\d{1,2}\.\d{1,2} \(you have (?P<value>3\.\d{1,2}(?:\.\d{1,2})?)\)")),
+    ("torch", re.compile(rf"PyTorch {_VERSION} with CUDA \d+ \(you have (?P<value>{_VERSION})\)")),
+)  # fmt: skip
+_MISMATCH = re.compile(
+    r"detected CUDA version \((?P<toolkit>\d{1,2}\.\d{1,2})\) mismatches the version that was used to compile(?: PyTorch \((?P<torch>\d{1,2}\.\d{1,2})\))?"
+)
+_COMPILED_WITH = re.compile(
+    r"^\s*PyTorch \((?P<torch>\d{1,2}\.\d{1,2})\)\. Please make sure to use the same CUDA versions"
+)
+_NO_NVCC = re.compile(
+    r"Could not find nvcc and default cuda_home=|CUDA_HOME environment variable is not set\. Please set it to your CUDA install root|nvcc was not found|Could not find `nvcc`"
+)
+_ARCH_LIST = re.compile(
+    r"current PyTorch install(?:ation)? supports CUDA capabilities (?P<list>(?:(?:sm|compute)_\d{2,3}[a-z]? ?){1,40})"
+)
+_NVCC_COMMAND = re.compile(r"^\s*(?:\[\d+/\d+\]\s+)?(?P<home>:?(?:/[\w.+-]+){1,20})/bin/nvcc +-")
+_GENCODE = re.compile(r"code=\[?(?:compute_\d+[a-z]?,)?sm_(?P<sm>\d{2,3})(?P<suffix>[af]?)")
+_PYTHON_PATH = re.compile(r"/lib/python(?P<value>3\.\d{1,2})/(?:site|dist)-packages/")
+_CUDA_TAG = re.compile(r"\+cu(?P<digits>\d{3})$")
+LONGEST = 3000
+
+
+def read(text: str) -> Iterator[Statement]:
+    shown = text[:LONGEST]
+    for key, pattern in _REPORTED:
+        found = pattern.search(shown)
+        if found is not None:
+            yield from _version(key, found["value"], Strength.REPORTED)
+            return
+    yield from _packages(shown)
+    yield from _from_messages(shown)
+    found = _PYTHON_PATH.search(shown)
+    if found is not None:
+        yield Statement("python", found["value"], Strength.PROSE)
+
+
+def _packages(shown: str) -> Iterator[Statement]:
+    for pattern, strength in (
+        (_FREEZE, Strength.REPORTED),
+        (_CONDA, Strength.REPORTED),
+        (_LABELLED, Strength.PROSE),
+        (_BESIDE, Strength.PROSE),
+    ):
+        found = pattern.match(shown)
+        if found is not None:
+            yield from _package(found["name"], found["version"], strength)
+            return
+    for name, pattern in _BANNERS:
+        found = pattern.search(shown)
+        if found is not None:
+            yield from _package(name, found["version"].rstrip("."), Strength.PRINTED)
+            return
+
+
+def _package(name: str, version: str, strength: Strength) -> Iterator[Statement]:
+    canonical = ALIASES.get(name.lower(), re.sub(r"[-_.]+", "-", name).lower())
+    if canonical == "torch":
+        yield from _version("torch", version, strength)
+    else:
+        yield Statement(f"packages.{canonical}", version, strength)
+
+
+def package(name: str, version: str, strength: Strength) -> Iterator[Statement]:
+    """The statements that a package of this version makes (torch's also names its CUDA)."""
+    return _package(name, version, strength)
+
+
+def _version(key: str, value: str, strength: Strength) -> Iterator[Statement]:
+    yield Statement(key, value, strength)
+    if key == "torch":
+        tag = _CUDA_TAG.search(value)
+        if tag is not None:
+            digits = tag["digits"]
+            yield Statement("torch_cuda", f"{digits[:-1]}.{digits[-1]}", strength)
+
+
+def _from_messages(shown: str) -> Iterator[Statement]:
+    found = _MISMATCH.search(shown)
+    if found is not None:
+        yield Statement("cuda_toolkit", found["toolkit"], Strength.PRINTED)
+        if found["torch"]:
+            yield Statement("torch_cuda", found["torch"], Strength.PRINTED)
+    found = _COMPILED_WITH.search(shown)
+    if found is not None:
+        yield Statement("torch_cuda", found["torch"], Strength.PRINTED)
+    if _NO_NVCC.search(shown):
+        yield Statement("cuda_toolkit", None, Strength.PRINTED)
+    found = _ARCH_LIST.search(shown)
+    if found is not None:
+        yield Statement("torch_arch_list", found["list"].split(), Strength.PRINTED)
+    found = _NVCC_COMMAND.match(shown)
+    if found is not None:
+        yield Statement("cuda_home", found["home"], Strength.PRINTED)
+        targets = sorted({f"{sm[:-1]}.{sm[-1]}{suffix}" for sm, suffix in _GENCODE.findall(shown)})
+        if targets:
+            yield Statement("jit_targets", targets, Strength.PRINTED)
