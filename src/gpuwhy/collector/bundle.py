@@ -1,0 +1,60 @@
+"""Makes the one program that is sent to a target. Runs on our side (Python >= 3.10), and is not sent itself."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+PACKAGES = ("collector", "redaction")
+
+NOT_SENT = frozenset({"bundle"})
+
+LOADER = '''\
+"""gpuwhy's collector: looks, changes nothing, and ends by itself. Made from the files of gpuwhy/collector."""
+import sys
+from importlib.machinery import ModuleSpec
+
+
+class Bundled:
+    """Finds and loads the modules that this text carries."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in SOURCES:
+            return None
+        return ModuleSpec(name, self, origin="<%s>" % name, is_package=name in PACKAGES)
+
+    def create_module(self, spec):
+        return None
+
+    def exec_module(self, module):
+        name = module.__name__
+        exec(compile(SOURCES[name], "<%s>" % name, "exec"), module.__dict__)
+
+    def get_source(self, name):
+        return SOURCES[name]
+
+
+SOURCES = {sources}
+PACKAGES = {packages}
+sys.meta_path.insert(0, Bundled())
+from gpuwhy.collector.program import main
+
+main()
+'''
+
+
+@cache
+def program() -> str:
+    """The text of the collector: every module of it and of the redaction, with a loader in front."""
+    sources = {"gpuwhy": ""}
+    packages = ["gpuwhy"]
+    for package in PACKAGES:
+        packages.append(f"gpuwhy.{package}")
+        for file in sorted(files("gpuwhy").joinpath(package).iterdir(), key=lambda each: each.name):
+            stem = file.name.removesuffix(".py")
+            if stem == file.name or stem in NOT_SENT:
+                continue
+            name = f"gpuwhy.{package}" if stem == "__init__" else f"gpuwhy.{package}.{stem}"
+            sources[name] = file.read_text(encoding="utf-8")
+    listed = "{\n" + "".join(f"    {name!r}: {text!r},\n" for name, text in sources.items()) + "}"
+    return LOADER.replace("{sources}", listed, 1).replace("{packages}", repr(tuple(packages)), 1)

@@ -1,0 +1,297 @@
+"""Runs the probes, prints one JSON line per result, then answers requests until nobody asks any more.
+
+    {"probe": "memory", "status": "ok", "reason": "", "duration": 0.002, "subject": "host", "sources": [...], "value": {...}}
+    {"end": {"duration": 1.31, "redacted": {"by name": 2}, "python": "3.11.2"}}
+
+It reads its first request from standard input, as one line of JSON. It ends itself when its time is over, when its
+output is closed, or when its input is; it writes nothing but its output, and leaves no process behind.
+"""
+
+import json
+import os
+import select
+import sys
+import threading
+import time
+from typing import Any, Dict, List, Optional
+
+from gpuwhy.collector import (
+    commands,
+    container,
+    disks,
+    driver,
+    environment,
+    failing_services,
+    gpus,
+    jit_cache,
+    journal,
+    kernel_log,
+    limits,
+    memory,
+    packages,
+    process,
+    python_environments,
+    resolutions,
+    serving,
+    system,
+    toolkits,
+    unit,
+)
+from gpuwhy.collector.probing import FAILED, OK, TIMED_OUT, Notes, NoValue, Probe, Request
+from gpuwhy.redaction import Redactor
+
+PROBES = (
+    Probe("failing_services", failing_services.failing_services, deadline=4.0),
+    Probe("unit", unit.unit, needs=("failing_services",)),
+    Probe("process", process.process, needs=("unit",)),
+    Probe("environment", environment.environment, needs=("unit", "process")),
+    Probe("gpus", gpus.gpus, deadline=7.0),
+    Probe("nvidia_smi", gpus.nvidia_smi),
+    Probe("pci", gpus.pci),
+    Probe("driver", driver.driver),
+    Probe("gpu_services", driver.gpu_services),
+    Probe("python_environments", python_environments.python_environments, needs=("unit", "process", "environment")),
+    Probe("packages", packages.packages, needs=("python_environments",)),
+    Probe("toolkits", toolkits.toolkits, needs=("environment", "python_environments")),
+    Probe("resolutions", resolutions.resolutions, needs=("environment", "packages", "python_environments")),
+    Probe("assemblers", resolutions.assemblers, needs=("python_environments",)),
+    Probe("journal", journal.journal, needs=("unit", "failing_services"), deadline=7.0),
+    Probe("kernel_log", kernel_log.kernel_log, deadline=6.0),
+    Probe("system", system.system),
+    Probe("compilers", system.compilers, needs=("environment",)),
+    Probe("memory", memory.memory, needs=("unit", "process")),
+    Probe("disks", disks.disks, needs=("unit", "process", "environment")),
+    Probe("limits", limits.limits, needs=("unit", "process")),
+    Probe("jit_cache", jit_cache.jit_cache, needs=("environment",)),
+    Probe("container", container.container),
+)
+
+SECRETS_FROM = ("unit", "environment")
+"""Nothing of the service is printed before these ended: the secrets they name are then known in every other text."""
+
+COLLECTION_DEADLINE = 8.0
+
+IDLE_DEADLINE = 120.0
+"""How long the program waits for the next request."""
+
+LONGEST_LIFE = 900.0
+
+
+class Output:
+    """Standard output: one JSON object a line, without secrets, whole lines also from several threads."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self.redactor = redactor
+        self._lock = threading.Lock()
+
+    def write(self, document: Dict[str, Any]) -> None:
+        line = json.dumps(
+            self.redactor.value(_printable(document)), ensure_ascii=True, separators=(",", ":"), default=str
+        )
+        data = line.encode("ascii") + b"\n"
+        with self._lock:
+            try:
+                while data:
+                    data = data[os.write(1, data) :]
+            except OSError:
+                end(0)
+
+
+def _printable(value: Any) -> Any:
+    """File names and variables may hold bytes that are no text: Python marks them by lone surrogates, JSON has none."""
+    if isinstance(value, str):
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            return value.encode("utf-8", "surrogateescape" if _is_escaped(value) else "replace").decode(
+                "utf-8", "replace"
+            )
+        return value
+    if isinstance(value, dict):
+        return {_printable(key): _printable(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_printable(item) for item in value]
+    return value
+
+
+def _is_escaped(text: str) -> bool:
+    return all(not 0xD800 <= ord(character) <= 0xDFFF or 0xDC80 <= ord(character) <= 0xDCFF for character in text)
+
+
+class Collection:
+    """The probes of one run: which have ended, and what they gave to those that need them."""
+
+    def __init__(self, request: Request, output: Output) -> None:
+        wanted = request.get("probes")
+        self._request = request
+        self._output = output
+        self._probes = [probe for probe in PROBES if not wanted or probe.name in _with_needs(wanted)]
+        self._values: Dict[str, Any] = {}
+        self._ended = {probe.name: threading.Event() for probe in self._probes}
+        self._printed: Dict[str, bool] = {}
+        self._lock = threading.Lock()
+        self._secrets_known = threading.Event()
+        self._started = time.monotonic()
+
+    def run(self) -> None:
+        """Returns when every probe has been printed, at the latest when the deadline of the collection is over."""
+        limit = float(self._request.get("deadline") or COLLECTION_DEADLINE)
+        threads: List[threading.Thread] = []
+        for probe in self._probes:
+            thread = threading.Thread(target=self._run, args=(probe, limit), name=probe.name)
+            thread.daemon = True
+            thread.start()
+            threads.append(thread)
+        for thread in threads:
+            thread.join(max(0.0, self._started + limit - time.monotonic()))
+        for probe, thread in zip(self._probes, threads):
+            # One that has its answer may still be printing it; one that hangs is given up.
+            thread.join(1.0 if self._ended[probe.name].is_set() else 0.0)
+            reason = "no answer in the %.1f s of the whole collection" % limit
+            self._print(probe, TIMED_OUT, reason, None, Notes(), limit)
+
+    def _run(self, probe: Probe, limit: float) -> None:
+        for need in probe.needs:
+            if need in self._ended:
+                self._ended[need].wait(max(0.0, self._started + limit - time.monotonic()))
+        started = time.monotonic()
+        notes = Notes()
+        box: Dict[str, Any] = {}
+        worker = threading.Thread(target=self._look, args=(probe, notes, box))
+        worker.daemon = True
+        worker.start()
+        worker.join(probe.deadline)
+        took = time.monotonic() - started
+        if worker.is_alive():
+            status, reason, value = TIMED_OUT, "no answer in %.1f s" % probe.deadline, None
+        else:
+            status, reason, value = box["status"], box["reason"], box["value"]
+        self._values[probe.name] = value if status == OK else None
+        self._note_secrets()
+        self._ended[probe.name].set()
+        if probe.name not in SECRETS_FROM:
+            self._wait_for_secrets(limit)
+        self._print(probe, status, reason, value, notes, took)
+
+    def _look(self, probe: Probe, notes: Notes, box: Dict[str, Any]) -> None:
+        status, reason, value = OK, "", None
+        try:
+            value = probe.function(self._request, notes, *[self._values.get(need) for need in probe.needs])
+        except NoValue as why:
+            status, reason = why.status, why.reason
+        except Exception as error:
+            status, reason = FAILED, "%s: %s" % (type(error).__name__, str(error)[:500])
+        box.update(status=status, reason=reason, value=value)
+
+    def _note_secrets(self) -> None:
+        for name in SECRETS_FROM:
+            if name in self._values and isinstance(self._values[name], dict):
+                self._output.redactor.learn_from(self._values[name])
+        if all(name in self._values for name in SECRETS_FROM if name in self._ended):
+            self._secrets_known.set()
+
+    def _wait_for_secrets(self, limit: float) -> None:
+        self._secrets_known.wait(max(0.0, self._started + limit - time.monotonic()))
+
+    def _print(self, probe: Probe, status: str, reason: str, value: Any, notes: Notes, took: float) -> None:
+        with self._lock:
+            if self._printed.get(probe.name):
+                return
+            self._printed[probe.name] = True
+        self._output.write(
+            {
+                "probe": probe.name,
+                "status": status,
+                "reason": reason,
+                "duration": round(took, 4),
+                "subject": notes.subject,
+                "sources": list(notes.sources),
+                "remarks": list(notes.remarks),
+                "value": value,
+            }
+        )
+
+
+def _with_needs(names: List[str]) -> List[str]:
+    wanted = list(names)
+    by_name = {probe.name: probe for probe in PROBES}
+    for name in wanted:
+        if name in by_name:
+            wanted.extend(need for need in by_name[name].needs if need not in wanted)
+    return wanted
+
+
+class Input:
+    """Standard input, a line at a time, with a deadline; unbuffered, so that nothing of a later request is lost."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+
+    def line(self, timeout: float) -> Optional[bytes]:
+        """The next line; None at the end of the input or when nothing came in time."""
+        deadline = time.monotonic() + timeout
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([0], [], [], max(0.0, deadline - time.monotonic()))
+            chunk = os.read(0, 1 << 16) if ready else b""
+            if not chunk:
+                last, self._buffer = self._buffer, b""
+                return last or None
+            self._buffer += chunk
+            if len(self._buffer) > 1 << 22:
+                return None
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+
+def watch_output() -> None:
+    """Ends the program when nobody reads its output any more, or when it has lived too long."""
+    poll = select.poll()
+    poll.register(1, 0)
+    born = time.monotonic()
+    while time.monotonic() - born < LONGEST_LIFE:
+        if poll.poll(500):
+            break
+    end(0)
+
+
+def end(status: int) -> None:
+    """Kills what still runs and leaves at once, also when a thread hangs in a system call."""
+    commands.end_all()
+    os._exit(status)
+
+
+def parse_request(line: Optional[bytes]) -> Request:
+    if not line or not line.strip():
+        return {}
+    try:
+        request = json.loads(line.decode("utf-8", "replace"))
+    except ValueError:
+        return {"error": "the request is not JSON"}
+    return request if isinstance(request, dict) else {"error": "the request is not a mapping"}
+
+
+def main() -> None:
+    watcher = threading.Thread(target=watch_output)
+    watcher.daemon = True
+    watcher.start()
+    source = Input()
+    output = Output(Redactor())
+    request = parse_request(source.line(30.0))
+    started = time.monotonic()
+    Collection(request, output).run()
+    output.write(
+        {
+            "end": {
+                "duration": round(time.monotonic() - started, 4),
+                "redacted": dict(output.redactor.counts),
+                "python": ".".join(map(str, sys.version_info[:3])),
+            }
+        }
+    )
+    while True:
+        line = source.line(float(request.get("idle") or IDLE_DEADLINE))
+        if line is None or line.strip() == b"quit":
+            end(0)
+        asked = parse_request(line)
+        if asked:
+            output.write(serving.answer(asked))

@@ -1,0 +1,169 @@
+"""The service as systemd knows it: state, command, drop-ins, limits, and the environment it is given.
+
+``systemctl show`` prints ``KEY=VALUE`` lines; a command is one line of the form
+``ExecStart={ path=/opt/venv/bin/python ; argv[]=/opt/venv/bin/python -m sglang.launch_server ; ignore_errors=no ; ... }``.
+"""
+
+import re
+import shlex
+from typing import Any, Dict, List, Optional
+
+from gpuwhy.collector import commands
+from gpuwhy.collector.probing import Absent, Failed, Notes, Request
+from gpuwhy.collector.reading import key_values, read_text
+
+PROPERTIES = (
+    "Id", "Names", "Description", "LoadState", "LoadError", "ActiveState", "SubState", "Result", "UnitFileState", "Type",
+    "NRestarts", "Restart", "RestartUSec", "StartLimitBurst", "StartLimitIntervalUSec", "ExecMainStatus", "ExecMainCode",
+    "ExecMainPID", "ExecMainStartTimestamp", "ExecMainExitTimestamp", "ExecStart", "ExecStartPre", "Environment",
+    "EnvironmentFiles", "PassEnvironment", "UnsetEnvironment", "FragmentPath", "DropInPaths", "NeedDaemonReload", "User", "Group",
+    "DynamicUser", "WorkingDirectory", "RootDirectory", "MainPID", "ControlGroup", "Slice", "MemoryMax", "MemoryHigh",
+    "MemoryCurrent", "MemoryPeak", "OOMPolicy", "TasksMax", "LimitMEMLOCK", "LimitNOFILE", "LimitNPROC", "LimitSTACK", "LimitAS",
+    "LimitCORE", "PrivateDevices", "DevicePolicy", "DeviceAllow", "ProtectHome", "ProtectSystem", "PrivateTmp", "StateDirectory",
+    "CacheDirectory", "ReadWritePaths", "NoNewPrivileges", "SystemCallFilter", "MemoryDenyWriteExecute", "TimeoutStartUSec",
+    "WatchdogUSec", "ActiveEnterTimestamp", "InactiveEnterTimestamp", "StateChangeTimestamp", "StandardOutput", "StandardError",
+    "InvocationID",
+)  # fmt: skip
+
+NAME = re.compile(r"^[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]{0,250}$")
+
+SUFFIXES = (".service", ".socket", ".timer", ".target", ".scope", ".slice", ".mount", ".path")
+
+
+def unit(request: Request, notes: Notes, candidates: Optional[List[Dict[str, Any]]]) -> Dict[str, Any]:
+    """The unit that was named, else the most recent failing one: its properties, command, and given environment."""
+    name = _name(request, notes, candidates)
+    notes.subject = "unit:" + name
+    output = commands.run("systemctl", ["show", "--no-pager", "-p", ",".join(PROPERTIES), "--", name], timeout=3.0)
+    notes.source("systemctl show %s" % name)
+    properties = key_values(output.out)
+    if output.status != 0 or not properties:
+        raise Failed("systemctl show %s: %s" % (name, output.err.strip()[:300] or "exit status %d" % output.status))
+    if properties.get("LoadState") == "not-found" and properties.get("ActiveState", "inactive") == "inactive":
+        raise Absent("systemd knows no unit %s%s" % (name, _similar(name)))
+    command = commands_of(properties.get("ExecStart", ""))
+    return {
+        "name": name,
+        "properties": {key: value for key, value in properties.items() if value not in ("", "[not set]")},
+        "commands": command,
+        "environment": assignments(properties.get("Environment", "")),
+        "environment_files": _environment_files(properties.get("EnvironmentFiles", ""), notes),
+        "manager_environment": _manager_environment(notes),
+        "files": _files(properties, notes),
+    }
+
+
+def _name(request: Request, notes: Notes, candidates: Optional[List[Dict[str, Any]]]) -> str:
+    name = request.get("unit")
+    if not name:
+        services = [each for each in candidates or [] if each.get("kind") == "systemd unit"]
+        if not services:
+            raise Absent("no unit was named, and no failing one was found")
+        name = services[0]["name"]
+        notes.remark("no unit was named: %s is the one that failed most recently" % name)
+    name = str(name)
+    if not NAME.match(name):
+        raise Failed("%r is not the name of a unit" % name[:100])
+    return name if name.endswith(SUFFIXES) else name + ".service"
+
+
+def _similar(name: str) -> str:
+    """Units of a like name, for who mistyped it."""
+    stem = name.rsplit(".", 1)[0].lower()
+    try:
+        output = commands.run(
+            "systemctl", ["list-unit-files", "--type=service", "--no-legend", "--no-pager", "--full"], timeout=2.0
+        )
+    except Exception:
+        return ""
+    known = [line.split()[0] for line in output.out.splitlines() if line.split()]
+    words = [word for word in re.split(r"[-_.@]", stem) if len(word) > 2]
+    like = [each for each in known if stem in each.lower() or any(word in each.lower() for word in words)]
+    return "; it knows " + ", ".join(like[:5]) if like else ""
+
+
+def commands_of(text: str) -> List[List[str]]:
+    """The argument lists in an ``ExecStart=`` value. systemd joins arguments by blanks, so quoting inside them is lost."""
+    found: List[List[str]] = []
+    for match in re.finditer(r"\{ path=(.*?) ; argv\[\]=(.*?) ; (?:ignore_errors|flags)=", text, re.DOTALL):
+        found.append(split(match.group(2)) or [match.group(1)])
+    return found
+
+
+def split(text: str) -> List[str]:
+    """A command line as its words, also when its quotes do not match."""
+    try:
+        return shlex.split(text)
+    except ValueError:
+        return text.split()
+
+
+def assignments(text: str) -> Dict[str, str]:
+    """``Environment=`` as printed: ``A=b "C=d e"``."""
+    return {name: value for name, sign, value in (word.partition("=") for word in split(text)) if sign}
+
+
+def environment_file(text: str) -> Dict[str, str]:
+    """The variables of an ``EnvironmentFile=``, by systemd's rules: quotes, comments, continued lines; no expansion."""
+    found: Dict[str, str] = {}
+    joined = re.sub(r"\\\n", "", text)
+    for line in joined.splitlines():
+        stripped = line.strip()
+        if not stripped or stripped[0] in "#;" or "=" not in stripped:
+            continue
+        name, _, value = stripped.partition("=")
+        name = name.strip()
+        if not re.match(r"^[A-Za-z_][A-Za-z0-9_]*$", name):
+            # `export A=b` is the usual mistake: systemd leaves such a line out, so it is left out here.
+            continue
+        found[name] = _unquote(value.strip())
+    return found
+
+
+def _unquote(value: str) -> str:
+    if len(value) >= 2 and value[0] == value[-1] == "'":
+        return value[1:-1]
+    if len(value) >= 2 and value[0] == value[-1] == '"':
+        return re.sub(r'\\(["\\`$])', r"\1", value[1:-1])
+    return re.sub(r"\\(.)", r"\1", value)
+
+
+def _environment_files(text: str, notes: Notes) -> List[Dict[str, Any]]:
+    files: List[Dict[str, Any]] = []
+    for match in re.finditer(r"(/\S.*?) \(ignore_errors=(yes|no)\)", text):
+        path = match.group(1)
+        entry: Dict[str, Any] = {"path": path, "optional": match.group(2) == "yes"}
+        try:
+            entry["variables"] = environment_file(read_text(path, 1 << 16))
+            notes.source(path)
+        except Exception as error:
+            entry["error"] = str(error)
+            notes.remark("environment file not read: %s" % error)
+        files.append(entry)
+    return files
+
+
+def _manager_environment(notes: Notes) -> Dict[str, str]:
+    """What systemd hands to every service: its PATH above all."""
+    try:
+        output = commands.run("systemctl", ["show-environment"], timeout=2.0)
+    except Exception as error:
+        notes.remark("systemd's own environment is not known: %s" % error)
+        return {}
+    notes.source("systemctl show-environment")
+    lines = (line.partition("=") for line in output.out.splitlines())
+    return {name: _unquote(value[1:] if value.startswith("$'") else value) for name, sign, value in lines if sign}
+
+
+def _files(properties: Dict[str, str], notes: Notes) -> List[Dict[str, str]]:
+    """The unit file and its drop-ins, as they stand on disk."""
+    paths = [properties.get("FragmentPath", "")] + split(properties.get("DropInPaths", ""))
+    files: List[Dict[str, str]] = []
+    for path in paths:
+        if path.startswith("/"):
+            try:
+                files.append({"path": path, "text": read_text(path, 1 << 16)})
+                notes.source(path)
+            except Exception as error:
+                notes.remark(str(error))
+    return files

@@ -1,0 +1,98 @@
+"""What a secret looks like: by its own form, by the name it stands under, by the option that carries it."""
+
+import re
+from typing import Dict, Pattern
+
+TOKEN = re.compile(r"<redacted:(\d+)>")
+"""What stands in the place of a secret. Equal numbers stand for equal secrets within one snapshot."""
+
+FORMS: Dict[str, Pattern[str]] = {
+    "private key": re.compile(
+        r"-----BEGIN (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----(?P<secret>.*?)(?:-----END (?:[A-Z0-9]+ )*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        re.DOTALL,
+    ),
+    "password in a URL": re.compile(
+        r"\b[A-Za-z][A-Za-z0-9+.-]{1,30}://(?:[^\s/@:'\"<>]{0,200}:(?P<secret>[^\s/'\"]{1,1000})|(?P<secret2>[^\s/@:'\"<>]{8,1000}))@(?=[\w\[])"
+    ),
+    "authorization header": re.compile(
+        r"(?i)\bauthorization['\"]?\s{0,4}[:=]\s{0,4}['\"]?(?:bearer|basic|token|digest|negotiate)?\s{0,4}(?P<secret>(?!(?:bearer|basic|token|digest|negotiate)\b)[^\s'\",;]{4,4000})"
+    ),
+    "bearer token": re.compile(
+        r"(?i)\bbearer\s{1,4}(?P<secret>(?=[A-Za-z._~+/=-]{0,4000}[0-9]|[A-Za-z._~+/=-]{20})[A-Za-z0-9._~+/=-]{8,4000})"
+    ),
+    "JSON web token": re.compile(
+        r"(?P<secret>\beyJ[A-Za-z0-9_-]{8,4000}\.[A-Za-z0-9_-]{8,8000}(?:\.[A-Za-z0-9_-]{0,4000})?)"
+    ),
+    "Hugging Face token": re.compile(r"(?<![A-Za-z0-9])(?P<secret>(?:hf_|api_org_)[A-Za-z0-9]{20,200})"),
+    "API key": re.compile(
+        r"(?<![A-Za-z0-9_-])(?P<secret>"
+        r"(?:sk|rk|pk)-(?=[A-Za-z0-9_-]{0,400}[0-9])[A-Za-z0-9_-]{16,400}"
+        r"|(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,200}"
+        r"|nvapi-[A-Za-z0-9_-]{20,200}"
+        r"|gsk_[A-Za-z0-9]{20,200}"
+        r"|rpa_[A-Za-z0-9]{20,200}"
+        r"|AIza[A-Za-z0-9_-]{35}"
+        r"|ya29\.[A-Za-z0-9_-]{20,1000}"
+        r"|xox[abeoprs]-[A-Za-z0-9-]{10,300}"
+        r"|hvs\.[A-Za-z0-9_-]{20,300}"
+        r"|SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,128}"
+        r")"
+    ),
+    "code host token": re.compile(
+        r"(?<![A-Za-z0-9_])(?P<secret>gh[opsur]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{22,255}|glpat-[A-Za-z0-9_-]{20,100}"
+        r"|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{32,400}|dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,100})"
+    ),
+    "cloud key": re.compile(r"(?<![A-Za-z0-9])(?P<secret>(?:AKIA|ASIA|AGPA|AROA|ANPA)[0-9A-Z]{16})(?![0-9A-Za-z])"),
+}
+"""Secrets that are known by their own form. Group ``secret`` (or ``secret2``) is what is taken out."""
+
+HINTS = (
+    "token", "secret", "passw", "pwd", "key", "auth", "bearer", "credential", "cookie",
+    "hf_", "api_org_", "sk-", "rk-", "pk-", "sk_", "rk_", "gsk_", "rpa_", "aiza", "ya29.", "xox", "hvs.", "sg.",
+    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "npm_", "pypi-", "dckr_", "akia", "asia", "agpa", "aroa", "anpa",
+    "eyj", "://",
+)  # fmt: skip
+"""A text that has none of these (in lower case) holds nothing to look for: saves nine in ten lines of a journal."""
+
+NAME = (
+    r"(?:[A-Za-z0-9]{1,40}[_.-]){0,8}"
+    r"(?:[A-Za-z0-9]{0,20}(?:secrets?|password|passwd|passphrase|passcode|credentials?)"
+    r"|(?:api|access|secret|private|signing|encryption|account|auth|master|admin|storage|license|ngc|app)[_.-]?keys?"
+    r"|(?:api|access|secret|private|auth)Keys?"
+    r"|pwd|(?:hf|hub|auth|access|refresh|bearer|id|api|bot|session|csrf|personal)?[_.-]?token|cookie)"
+    r"(?:[_.-](?:value|id))?"
+)
+"""A name under which a secret stands. ``tokens`` and ``tokenizer`` are no secrets here: engines count and load them."""
+
+SENSITIVE_NAME = re.compile(r"(?i)^[_.-]{0,4}" + NAME + r"$")
+
+NOT_SECRET_NAME = re.compile(
+    r"(?i)(?:^|[_.-])(?:pad|eos|bos|unk|sep|cls|mask|image|video|audio|special|stop|start|end|next|last|first|draft|per|num|max|min|total|new|"
+    r"input|output|prompt|think|begin|eot|eom|placeholder|pool|accept|hot|each|one|image[_-]?pad|vision)[_.-]?token(?:[_.-]id)?$"
+    r"|(?:^|[_.-])token[_.-]id$|^(?:OLD)?PWD$|(?:^|[_.-])(?:partition|primary|foreign|sort|cache|public|dict|state[_-]?dict)[_-]?keys?$"
+)
+"""Names that only look like the ones above: the vocabulary of language models, the shell's working directory."""
+
+ASSIGNMENT = re.compile(
+    r"(?i)(?<![A-Za-z0-9_])(?P<name>" + NAME + r")(?P<between>[\"']?\s{0,3}(?:=|:(?!:))\s{0,3}\[?\s{0,2})"
+    r"(?:(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n]){1,4000})(?P=quote)|(?P<bare>[^\s\"',;&\]})]{1,4000}))"
+)
+"""``NAME=value``, ``name: value``, ``"name": "value"``, ``'api_key': ['value']``."""
+
+OPTION = re.compile(
+    r"(?i)(?<![A-Za-z0-9_-])(?P<name>--?" + NAME + r")(?P<between>\s{1,4}|=)"
+    r"(?:(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n]){1,4000})(?P=quote)|(?P<bare>(?!-)[^\s\"']{1,4000}))"
+)
+"""``--api-key value`` and ``--api-key=value`` on a command line that was joined to one text."""
+
+HARMLESS_VALUE = re.compile(
+    r"(?i)^(?:|none|null|nil|true|false|yes|no|on|off|unset|not set|missing|required|invalid|expired|\*+|x+|\.{3}|str|int|bool|bytes|dict|list|"
+    r"optional\[.*|[-+]?[0-9]{1,9}(?:\.[0-9]+)?|<[a-z _:0-9-]*>|\$\{?[A-Z_a-z0-9]*\}?|%[a-z]|\{[a-z_0-9.]*\}?)$"
+)
+"""Values that hold no secret, whatever their name: unset, a number, a type, a reference to a variable."""
+
+CODE_VALUE = re.compile(
+    r"^(?:self|cls|os|args|kwargs|config|cfg|settings|request|server_args|hf|envs?|secrets|get_[A-Za-z_]+|str|bytes|len|getattr|input)[.\[(]"
+    r"|^[A-Za-z_][A-Za-z_.]*\($"
+)
+"""Unquoted values that are program text in a traceback, not a secret: ``token=self.token``."""

@@ -1,0 +1,210 @@
+"""Replaces secrets by tokens. The same secret gets the same token in every text that one redactor sees."""
+
+import re
+import threading
+from typing import Any, Dict, List, Match, Optional, Pattern, Set
+
+from gpuwhy.redaction import patterns
+
+SHORTEST_LEARNED = 8
+"""A secret of fewer characters is replaced where its name gives it away, but not searched for elsewhere: it could be a word."""
+
+MOST_LEARNED = 200
+
+
+class Redactor:
+    """Takes secrets out of the texts of one snapshot.
+
+    A secret is known by its form (``hf_...``), by the name it stands under (``API_KEY=...``), or because an earlier
+    text gave it away: from then on it is replaced wherever it stands. Redacting twice changes nothing. ``counts``
+    tells how many replacements were made, by kind; it never holds a secret.
+    """
+
+    def __init__(self) -> None:
+        self.counts: Dict[str, int] = {}
+        self._tokens: Dict[str, str] = {}
+        self._learned: List[str] = []
+        self._literal: Optional[Pattern[str]] = None
+        self._highest = 0
+        self._lock = threading.RLock()
+
+    def text(self, text: str) -> str:
+        """``text`` without its secrets."""
+        with self._lock:
+            return self._text(text)
+
+    def value(self, value: Any) -> Any:
+        """A JSON-like value without its secrets: a string under a telling key (``HF_TOKEN``) is one as a whole."""
+        with self._lock:
+            self._note_tokens(value)
+            self._learn_named(value)
+            return self._value(value, _Block())
+
+    def learn(self, secret: str) -> None:
+        """From now on ``secret`` is replaced wherever it stands, if it is long enough to be told from a word."""
+        with self._lock:
+            if not patterns.TOKEN.search(secret) and not patterns.HARMLESS_VALUE.match(secret):
+                self._token(secret)
+
+    def learn_from(self, value: Any) -> None:
+        """Learns every secret that stands under a telling key or option in ``value``, and changes nothing."""
+        with self._lock:
+            self._learn_named(value)
+
+    def _text(self, text: str) -> str:
+        if self._literal is not None:
+            text = self._literal.sub(lambda found: self._replace("seen before", found.group()), text)
+        lowered = text.lower()
+        if not any(hint in lowered for hint in patterns.HINTS):
+            return text
+        self._note_tokens(text)
+        for kind, form in patterns.FORMS.items():
+            text = form.sub(lambda found, kind=kind: self._replace_group(kind, found), text)  # type: ignore[misc]
+        text = patterns.OPTION.sub(lambda found: self._replace_named("command-line option", found), text)
+        return patterns.ASSIGNMENT.sub(lambda found: self._replace_named("by name", found), text)
+
+    def _value(self, value: Any, block: "_Block") -> Any:
+        if isinstance(value, str):
+            if block.covers(value):
+                return self._replace("private key", value)
+            return self._text(value)
+        if isinstance(value, dict):
+            return {self._key(key): self._under_key(key, item, block) for key, item in value.items()}
+        if isinstance(value, (list, tuple)):
+            return self._list(list(value), block)
+        return value
+
+    def _key(self, key: Any) -> Any:
+        return self._text(key) if isinstance(key, str) else key
+
+    def _under_key(self, key: Any, item: Any, block: "_Block") -> Any:
+        if isinstance(key, str) and is_secret_name(key):
+            if isinstance(item, str) and is_secret_value(item):
+                return self._replace("by name", item)
+            if isinstance(item, (list, tuple)):
+                return [self._under_key(key, each, block) for each in item]
+        return self._value(item, block)
+
+    def _list(self, items: List[Any], block: "_Block") -> List[Any]:
+        """Command lines come as lists: the value follows its option."""
+        redacted: List[Any] = []
+        previous: Any = None
+        for item in items:
+            follows = (
+                isinstance(item, str)
+                and isinstance(previous, str)
+                and previous.startswith("-")
+                and is_secret_name(previous)
+                and is_secret_value(item)
+            )
+            redacted.append(self._replace("command-line option", item) if follows else self._value(item, block))
+            previous = item
+        return redacted
+
+    def _replace_group(self, kind: str, found: Match[str]) -> str:
+        group = "secret" if found.group("secret") is not None else "secret2"
+        secret = found.group(group)
+        if not secret.strip() or not is_secret_value(secret):
+            return found.group()
+        start, end = found.start(group) - found.start(), found.end(group) - found.start()
+        whole = found.group()
+        return whole[:start] + self._replace(kind, secret) + whole[end:]
+
+    def _replace_named(self, kind: str, found: Match[str]) -> str:
+        name = found.group("name")
+        quoted = found.group("quoted")
+        secret = found.group("bare") if quoted is None else quoted
+        if not is_secret_name(name) or not is_secret_value(secret) or (quoted is None and _is_code(name, secret)):
+            return found.group()
+        quote = found.group("quote") or ""
+        return name + found.group("between") + quote + self._replace(kind, secret) + quote
+
+    def _replace(self, kind: str, secret: str) -> str:
+        self.counts[kind] = self.counts.get(kind, 0) + 1
+        return self._token(secret)
+
+    def _token(self, secret: str) -> str:
+        known = self._tokens.get(secret)
+        if known is not None:
+            return known
+        self._highest += 1
+        token = "<redacted:%d>" % self._highest
+        self._tokens[secret] = token
+        if len(secret) >= SHORTEST_LEARNED and len(self._learned) < MOST_LEARNED:
+            self._learned.append(secret)
+            longest_first = sorted(self._learned, key=len, reverse=True)
+            self._literal = re.compile("|".join(re.escape(each) for each in longest_first))
+        return token
+
+    def _note_tokens(self, value: Any) -> None:
+        """New numbers start above those of an earlier redaction, so that equal tokens go on meaning equal secrets."""
+        for text in _texts(value):
+            if "<redacted:" in text:
+                for found in patterns.TOKEN.finditer(text):
+                    self._highest = max(self._highest, min(int(found.group(1)[:9]), 10**9))
+
+    def _learn_named(self, value: Any) -> None:
+        """Secrets that stand under a telling key anywhere in the document are known before its first text is read."""
+        for secret in _named_secrets(value):
+            self.learn(secret)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether what stands under ``name`` (a variable, key or option) must not be shown."""
+    bare = name.lstrip("-")
+    return bool(patterns.SENSITIVE_NAME.match(bare)) and not patterns.NOT_SECRET_NAME.search(bare)
+
+
+def is_secret_value(value: str) -> bool:
+    """Whether ``value`` can hold a secret at all: not when it is empty, a number, a type, or already a token."""
+    stripped = value.strip()
+    return not patterns.HARMLESS_VALUE.match(stripped) and not patterns.TOKEN.search(stripped)
+
+
+def _is_code(name: str, value: str) -> bool:
+    """``token=token``, ``api_key=self.api_key``: a source line in a traceback gives nothing away."""
+    words: Set[str] = set(re.findall(r"[a-z]+", name.lower()))
+    return bool(patterns.CODE_VALUE.match(value)) or (
+        bool(re.match(r"^[a-z_.]+$", value)) and bool(words & set(re.findall(r"[a-z]+", value)))
+    )
+
+
+def _texts(value: Any) -> List[str]:
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for item in value.values() for text in _texts(item)]
+    if isinstance(value, (list, tuple)):
+        return [text for item in value for text in _texts(item)]
+    return []
+
+
+def _named_secrets(value: Any) -> List[str]:
+    found: List[str] = []
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(key, str) and isinstance(item, str) and is_secret_name(key) and is_secret_value(item):
+                found.append(item)
+            else:
+                found.extend(_named_secrets(item))
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            found.extend(_named_secrets(item))
+    return found
+
+
+class _Block:
+    """A private key that a log spreads over several entries: those between its first and its last line."""
+
+    LONGEST = 200
+
+    def __init__(self) -> None:
+        self._left = 0
+
+    def covers(self, text: str) -> bool:
+        if self._left:
+            self._left = 0 if "-----END " in text else self._left - 1
+            return "-----" not in text
+        if "-----BEGIN " in text and "PRIVATE KEY" in text and "-----END " not in text:
+            self._left = self.LONGEST
+        return False
