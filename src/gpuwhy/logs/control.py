@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
+from gpuwhy.logs.patterns import Pattern
 
-ESCAPE_SEQUENCE = re.compile(
+ESCAPE_SEQUENCE = Pattern(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|\x1b[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC, DCS, SOS, PM, APC: titles, links
     r"|\x1b[ -/]*[0-~]"  # two-character sequences
     r"|\x9b[0-?]*[ -/]*[@-~]"  # CSI as one C1 byte
     r"|\x1b"
 )
-HARMFUL = re.compile(
+HARMFUL = Pattern(
     "[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
 )
 """Control characters, line separators, marks that turn the writing direction, lone surrogates. Not TAB, LF, CR."""
-PROGRESS = re.compile(r"\d+%\|| ?\d+(?:\.\d+)?(?:it/s|s/it|[kMG]?B/s)|^\s*\S{0,80}\s*\d+%")
+PROGRESS = Pattern(r"\d+%\|| ?\d+(?:\.\d+)?(?:it/s|s/it|[kMG]?B/s)|^\s*\S{0,80}\s*\d+%")
 
 
 def without_controls(text: str) -> str:

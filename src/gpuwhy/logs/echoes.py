@@ -6,7 +6,7 @@ for the first line of an event's text, matched anywhere in it, upper and lower c
 
 from __future__ import annotations
 
-import re
+from gpuwhy.logs.patterns import Pattern
 
 POINTING_BACKWARDS = (
     # engines
@@ -80,8 +80,8 @@ NOISE = (
 ECHO_XIDS = frozenset({45, 154})
 """Xid 45 is a clean-up after another fault, 154 the driver's verdict about recovery."""
 
-_BACKWARDS = re.compile("|".join(POINTING_BACKWARDS))
-_NOISE = re.compile("|".join(NOISE))
+_BACKWARDS = Pattern("|".join(POINTING_BACKWARDS))
+_NOISE = Pattern("|".join(NOISE))
 LONGEST = 4000
 
 

@@ -6,35 +6,36 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.model.event import Event, Log
 
 MAX_SAMPLE = 4000
 """Lines looked at from either end of a log when no event gives the engine away."""
 _IN_PATH = (
-    ("sglang", re.compile(r"[/\\]sglang[/\\]")),
-    ("vllm", re.compile(r"[/\\](?:vllm|vllm-\w+|aphrodite)[/\\]|[/\\]bin[/\\]vllm$")),
-    ("tensorrt-llm", re.compile(r"[/\\]tensorrt_llm[/\\]")),
-    ("lmdeploy", re.compile(r"[/\\]lmdeploy[/\\]")),
-    ("text-generation-inference", re.compile(r"[/\\]text_generation_server[/\\]")),
-    ("ktransformers", re.compile(r"[/\\]ktransformers[/\\]")),
-    ("comfyui", re.compile(r"[/\\]ComfyUI[/\\]")),
-    ("llama.cpp", re.compile(r"[/\\]llama_cpp[/\\]")),
+    ("sglang", Pattern(r"[/\\]sglang[/\\]")),
+    ("vllm", Pattern(r"[/\\](?:vllm|vllm-\w+|aphrodite)[/\\]|[/\\]bin[/\\]vllm$")),
+    ("tensorrt-llm", Pattern(r"[/\\]tensorrt_llm[/\\]")),
+    ("lmdeploy", Pattern(r"[/\\]lmdeploy[/\\]")),
+    ("text-generation-inference", Pattern(r"[/\\]text_generation_server[/\\]")),
+    ("ktransformers", Pattern(r"[/\\]ktransformers[/\\]")),
+    ("comfyui", Pattern(r"[/\\]ComfyUI[/\\]")),
+    ("llama.cpp", Pattern(r"[/\\]llama_cpp[/\\]")),
 )
 _IN_TEXT = (
-    ("sglang", re.compile(r"server_args=ServerArgs\(|sglang\.launch_server|sglang::|The server is fired up and ready to roll|\bsgl_kernel\b|Scheduler hit an exception|sglang[./]srt|lmsysorg/sglang|--mem-fraction-static")),
-    ("vllm", re.compile(r"\bvllm serve\b|vllm\.entrypoints|vLLM API server|EngineCore|\[multiproc_executor\.py|\[gpu_model_runner\.py|\[gpu_worker\.py|VllmWorker|\bvllm\.v1\.|vllm/vllm-openai|\bvLLM Version\b|\bvllm: error:|\bvllm[./]")),
-    ("ollama", re.compile(r"\bollama\b|github\.com/ollama")),
-    ("tensorrt-llm", re.compile(r"\[TensorRT-LLM\]|\[TRT-LLM\]|\btrtllm-\w+")),
-    ("llama.cpp", re.compile(r"\bllama_model_load|\bllama-server\b|\bggml_|\bGGML_|ggml-cuda|llama\.cpp")),
-    ("triton-server", re.compile(r"tritonserver|triton-inference-server")),
-    ("lmdeploy", re.compile(r"\blmdeploy\b|\bturbomind\b")),
-    ("text-generation-inference", re.compile(r"text_generation_(?:launcher|router|server)")),
-    ("exllama", re.compile(r"\bexllama", re.IGNORECASE)),
+    ("sglang", Pattern(r"server_args=ServerArgs\(|sglang\.launch_server|sglang::|The server is fired up and ready to roll|\bsgl_kernel\b|Scheduler hit an exception|sglang[./]srt|lmsysorg/sglang|--mem-fraction-static")),
+    ("vllm", Pattern(r"\bvllm serve\b|vllm\.entrypoints|vLLM API server|EngineCore|\[multiproc_executor\.py|\[gpu_model_runner\.py|\[gpu_worker\.py|VllmWorker|\bvllm\.v1\.|vllm/vllm-openai|\bvLLM Version\b|\bvllm: error:|\bvllm[./]")),
+    ("ollama", Pattern(r"\bollama\b|github\.com/ollama")),
+    ("tensorrt-llm", Pattern(r"\[TensorRT-LLM\]|\[TRT-LLM\]|\btrtllm-\w+")),
+    ("llama.cpp", Pattern(r"\bllama_model_load|\bllama-server\b|\bggml_|\bGGML_|ggml-cuda|llama\.cpp")),
+    ("triton-server", Pattern(r"tritonserver|triton-inference-server")),
+    ("lmdeploy", Pattern(r"\blmdeploy\b|\bturbomind\b")),
+    ("text-generation-inference", Pattern(r"text_generation_(?:launcher|router|server)")),
+    ("exllama", Pattern(r"\bexllama", re.IGNORECASE)),
 )  # fmt: skip
 _IN_PROCESS = (
-    ("vllm", re.compile(r"EngineCore|VllmWorker|Worker_TP|APIServer|RayWorkerVllm|WorkerProc")),
-    ("sglang", re.compile(r"^(?:TP|DP)\d+|sglang|SGLangWorker")),
-    ("ollama", re.compile(r"^ollama")),
+    ("vllm", Pattern(r"EngineCore|VllmWorker|Worker_TP|APIServer|RayWorkerVllm|WorkerProc")),
+    ("sglang", Pattern(r"^(?:TP|DP)\d+|sglang|SGLangWorker")),
+    ("ollama", Pattern(r"^ollama")),
 )  # fmt: skip
 
 
@@ -67,7 +68,7 @@ def engine_of(logs: Sequence[Log], events: Iterable[Event] = ()) -> str:
     return best[0][0]
 
 
-def _first(pattern: re.Pattern[str], text: str, limit: int) -> Iterable[re.Match[str]]:
+def _first(pattern: Pattern, text: str, limit: int) -> Iterable[re.Match[str]]:
     for at, found in enumerate(pattern.finditer(text)):
         if at >= limit:
             return

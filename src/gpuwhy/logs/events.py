@@ -10,11 +10,12 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
 from gpuwhy.logs import echoes, tracebacks
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers import builds, complaints, crashes, deaths, kernel, lifecycle, units
 from gpuwhy.logs.recognisers._types import Recognised
 from gpuwhy.logs.streams import split_streams
@@ -27,6 +28,12 @@ MAX_TEXT = 4000
 MORE_LINES = 12
 _SEVERE = frozenset({"warning", "error", "critical"})
 _EXCEPTION_LITERALS = (
+    "error.",
+    "exceptions.",
+    "exc.",
+    "Expired",
+    "Timeout",
+    "NotFound",
     "Traceback",
     'File "',
     "Error",
@@ -37,16 +44,16 @@ _EXCEPTION_LITERALS = (
     "During handling",
     "direct cause",
 )
-_IN_PROSE = re.compile(
+_IN_PROSE = Pattern(
     r"(?:^|[\s`'\"(\[:=>])(?P<type>(?:[A-Za-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception|Interrupt))(?P<rest>: ?.*|\((?P<quote>['\"]).*|:?\s*$)",
     re.DOTALL,
 )
-_CODE = re.compile(r"\s*(?:raise|except|return|from|import|class|def|if|elif|assert|self\.|@)\b|.*\bexcept \w")
-_BULLET = re.compile(r"(?:[-*•>]|\d{1,3}[.)])\s+")
-_PYTEST = re.compile(r"E\s{1,10}")
-_WARN_CALL = re.compile(r"\s{2,}(?:\w+\.)*_?warn(?:ing|_once)?\(")
+_CODE = Pattern(r"\s*(?:raise|except|return|from|import|class|def|if|elif|assert|self\.|@)\b|.*\bexcept \w")
+_BULLET = Pattern(r"(?:[-*•>]|\d{1,3}[.)])\s+")
+_PYTEST = Pattern(r"E\s{1,10}")
+_WARN_CALL = Pattern(r"\s{2,}(?:\w+\.)*_?warn(?:ing|_once)?\(")
 _CUDA_ADVICE = ("CUDA kernel errors", "For debugging", "Compile with", "Search for `cuda", "Device-side assertion")
-_MOMENT = re.compile(r"\b0x[0-9a-fA-F]{4,16}\b")
+_MOMENT = Pattern(r"\b0x[0-9a-fA-F]{4,16}\b")
 
 
 def find_events(log: Log) -> tuple[Event, ...]:
@@ -133,35 +140,41 @@ def _identity(event: Event) -> object:
     return (event.kind, event.tool, event.is_echo, _MOMENT.sub("", event.text))
 
 
+_READERS = (builds, complaints, crashes, deaths, kernel, lifecycle, units)
+_BUILDS, _COMPLAINTS, _CRASHES, _DEATHS, _KERNEL, _LIFECYCLE, _UNITS, _EXCEPTION = (1 << at for at in range(8))
+
+
 @functools.cache
-def _automaton() -> object:
+def _literals() -> tuple[object, tuple[int, ...]]:
+    """The automaton for all literals, and for each literal which readers want to see its line (a bit for each)."""
     import ahocorasick_rs
 
-    literals = set(_EXCEPTION_LITERALS)
-    for module in (builds, complaints, crashes, deaths, kernel, lifecycle, units):
-        literals.update(module.LITERALS)
-    return ahocorasick_rs.AhoCorasick(sorted(literals), matchkind=ahocorasick_rs.MatchKind.Standard)
+    wanted: dict[str, int] = dict.fromkeys(_EXCEPTION_LITERALS, _EXCEPTION)
+    for at, module in enumerate(_READERS):
+        for literal in module.LITERALS:
+            wanted[literal] = wanted.get(literal, 0) | 1 << at
+    return ahocorasick_rs.AhoCorasick(list(wanted)), tuple(wanted.values())
 
 
-def _candidates(lines: Sequence[LogLine]) -> frozenset[int]:
-    """Positions of the lines that may say something."""
+def _candidates(lines: Sequence[LogLine]) -> dict[int, int]:
+    """Positions of the lines that may say something, each with the readers that want to see it."""
+    found = {at: _COMPLAINTS for at, line in enumerate(lines) if line.level in _SEVERE}
     starts = [0]
     length = 0
     for line in lines:
         length += len(line.text) + 1
         starts.append(length)
-    found = {at for at, line in enumerate(lines) if line.level in _SEVERE}
+    automaton, wanted = _literals()
     whole = "\n".join([line.text for line in lines])
-    matches = _automaton().find_matches_as_indexes(whole)  # type: ignore[attr-defined]
     at = 0
-    for _, begin, _ in matches:
-        if begin >= starts[at + 1]:
-            at = bisect.bisect_right(starts, begin, at) - 1
-        found.add(at)
-    return frozenset(found)
+    for literal, begin, _ in automaton.find_matches_as_indexes(whole, overlapping=True):  # type: ignore[attr-defined]
+        if not starts[at] <= begin < starts[at + 1]:  # overlapping matches come in the order of their ends
+            at = bisect.bisect_right(starts, begin) - 1
+        found[at] = found.get(at, 0) | wanted[literal]
+    return found
 
 
-def _in_stream(log: Log, stream: Sequence[int], candidates: frozenset[int]) -> Iterator[Event]:
+def _in_stream(log: Log, stream: Sequence[int], candidates: Mapping[int, int]) -> Iterator[Event]:
     lines = [log.lines[at] for at in stream]
     quoted: set[int] = set()
     owned: set[int] = set()
@@ -180,7 +193,7 @@ def _in_stream(log: Log, stream: Sequence[int], candidates: frozenset[int]) -> I
     at = 0
     while at < len(lines):
         if stream[at] in candidates and at not in quoted and at not in owned:
-            event, end = _of_line(log, lines, at, quoted)
+            event, end = _of_line(log, lines, at, candidates[stream[at]], quoted)
             if event is not None:
                 yield event
                 at = end
@@ -253,13 +266,13 @@ def _line_of(lines: Sequence[LogLine], found: tracebacks.Traceback, block: Raise
     return lines[found.last]
 
 
-def _of_line(log: Log, lines: Sequence[LogLine], at: int, quoted: set[int]) -> tuple[Event | None, int]:
+def _of_line(log: Log, lines: Sequence[LogLine], at: int, wanted: int, quoted: set[int]) -> tuple[Event | None, int]:
     line = lines[at]
-    exception = _exception_in(line)
+    exception = _exception_in(line) if wanted & _EXCEPTION else None
     if exception is not None:
         event, end = _of_exception(log, lines, at, *exception)
         return event, at + 1 if event.is_echo else _without_inner(lines, at, end)
-    found = _recognise(line)
+    found = _recognise(line, wanted)
     if found is None:
         return None, at + 1
     end = at + 1
@@ -287,20 +300,27 @@ def _is_echo(kind: str, text: str) -> bool:
     return echoes.points_backwards(text.partition("\n")[0]) or (kind == "warning" and echoes.is_noise(text))
 
 
-def _recognise(line: LogLine) -> Recognised | None:
+def _recognise(line: LogLine, wanted: int) -> Recognised | None:
+    """What ``line`` says, asked of the readers whose literals it holds; the most specific first."""
     text, level = line.text, line.level
     if line.process is not None and line.process.name in ("kernel", "systemd"):
         return kernel.recognise(text) or units.recognise(text)
-    return (
-        complaints.recognise_python_warning(text)
-        or kernel.recognise(text)
-        or units.recognise(text)
-        or builds.recognise(text)
-        or deaths.recognise(text, level)
-        or crashes.recognise(text, level)
-        or lifecycle.recognise(text)
-        or complaints.recognise(text, level)
-    )
+    found = complaints.recognise_python_warning(text)
+    if found is None and wanted & _KERNEL:
+        found = kernel.recognise(text)
+    if found is None and wanted & _UNITS:
+        found = units.recognise(text)
+    if found is None and wanted & _BUILDS:
+        found = builds.recognise(text)
+    if found is None and wanted & _DEATHS:
+        found = deaths.recognise(text, level)
+    if found is None and wanted & _CRASHES:
+        found = crashes.recognise(text, level)
+    if found is None and wanted & _LIFECYCLE:
+        found = lifecycle.recognise(text)
+    if found is None and wanted & _COMPLAINTS:
+        found = complaints.recognise(text, level)
+    return found
 
 
 def _exception_in(line: LogLine) -> tuple[str, str] | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuwhy.logs.control import without_controls
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.prefixes import peel
 from gpuwhy.logs.prefixes.parentheses import more_specific
 from gpuwhy.logs.stamps import today
@@ -26,7 +27,7 @@ LEVELS = {
 MAX_FIELD = 1 << 20
 _UNIT_FIELDS = ("UNIT", "USER_UNIT", "OBJECT_SYSTEMD_UNIT", "COREDUMP_UNIT", "_SYSTEMD_UNIT", "_SYSTEMD_USER_UNIT")
 _EXPORT_SIGN = re.compile(rb"(?:\A|\n)__REALTIME_TIMESTAMP=\d+\n")
-_JSON_SIGN = re.compile(r'\A\s*\x1e?\{[^\n]*"__REALTIME_TIMESTAMP"|\A\s*\x1e?\{[^\n]*"_BOOT_ID"')
+_JSON_SIGN = Pattern(r'\A\s*\x1e?\{[^\n]*"__REALTIME_TIMESTAMP"|\A\s*\x1e?\{[^\n]*"_BOOT_ID"')
 
 
 def journal_lines(entries: Iterable[Mapping[str, Any]], name: str = "journal") -> Log:

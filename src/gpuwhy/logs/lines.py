@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -10,14 +9,15 @@ import msgspec
 
 from gpuwhy.logs import stamps
 from gpuwhy.logs.control import without_controls, without_overwritten
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.prefixes import peel
 from gpuwhy.model.event import LogLine, Process
 
 MAX_LINE = 64 << 10
 """Characters kept of a line: its beginning and its end. No message needs more; dumps of tensors and base64 do."""
-_COMPOSE = re.compile(r"(?P<service>[A-Za-z0-9][\w.-]{0,80}) {1,40}\| ?")
-_COMPOSE_NUMBERED = re.compile(r"(?P<service>[A-Za-z0-9][\w.-]{0,80}-\d+) {1,40}\| ?")
-_FRAME_BEHIND = re.compile(r"(?P<label>\S.{0,80}?)  File \"[^\"]{1,400}\", (?:line \d|in )")
+_COMPOSE = Pattern(r"(?P<service>[A-Za-z0-9][\w.-]{0,80}) {1,40}\| ?")
+_COMPOSE_NUMBERED = Pattern(r"(?P<service>[A-Za-z0-9][\w.-]{0,80}-\d+) {1,40}\| ?")
+_FRAME_BEHIND = Pattern(r"(?P<label>\S.{0,80}?)  File \"[^\"]{1,400}\", (?:line \d|in )")
 _SAMPLE = 400
 
 
@@ -78,7 +78,7 @@ def _shorten(raws: list[str]) -> tuple[str, ...]:
     return (f"{len(long)} lines longer than {MAX_LINE >> 10} KiB shortened in their middle, the first is line {first}",)
 
 
-def _compose_pattern(raws: Sequence[str]) -> re.Pattern[str] | None:
+def _compose_pattern(raws: Sequence[str]) -> Pattern | None:
     """docker compose: ``vllm-1  | text``. A name without number is believed when most lines have it."""
     sample = [raw for raw in raws[:_SAMPLE] if raw.strip()]
     if not sample or not any(" | " in raw or raw.endswith("|") for raw in sample):

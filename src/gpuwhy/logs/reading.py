@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,11 +11,12 @@ import msgspec
 from gpuwhy.logs import decoding, journal, reports
 from gpuwhy.logs.decoding import UnreadableLog
 from gpuwhy.logs.lines import split_lines
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.model.event import Log, LogLine
 
-_BOOT_SECONDS = re.compile(r"\[ *(\d{1,8}\.\d{6})\]")
+_BOOT_SECONDS = Pattern(r"\[ *(\d{1,8}\.\d{6})\]")
 _KERNEL_SHARE = 0.8
-_KERNEL_LINE = re.compile(r"(?:<\d+>)?\[ *\d{1,8}\.\d{6}\]|\S{0,40}kernel: ")
+_KERNEL_LINE = Pattern(r"(?:<\d+>)?\[ *\d{1,8}\.\d{6}\]|\S{0,40}kernel: ")
 MAX_INPUT = 4 << 30
 
 

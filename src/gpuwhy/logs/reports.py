@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import html
 import re
 
+from gpuwhy.logs.patterns import Pattern
+
 _SAMPLE = 256 << 10
-_FENCE = re.compile(r"\s{0,12}(?:```|~~~)")
-_SIGNS = re.compile(
+_FENCE = Pattern(r"\s{0,12}(?:```|~~~)")
+_SIGNS = Pattern(
     r"^\s{0,3}(?:```|~~~)|^#{2,5} \S|<(?:details|summary|br|pre|code)\b[^>\n]{0,80}>|^&gt; ",
     re.MULTILINE | re.IGNORECASE,
 )
-_TAGS = re.compile(
+_TAGS = Pattern(
     r"</?(?:details|summary|pre|code|p|div|span|b|i|em|strong|kbd|ul|ol|li|table|tr|td|th|img|a|sub|sup|hr)\b[^>\n]{0,200}>",
     re.IGNORECASE,
 )
-_BREAK = re.compile(r"<br\s{0,4}/?>", re.IGNORECASE)
-_COMMENT = re.compile(r"<!--.*?-->")
-_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
-_QUOTE = re.compile(r"(?:\s{0,3}>(?: |$))+|\s{0,3}>+ ?")
-_TICKED = re.compile(r"\s*(`{1,2})([^`]+)\1\s*$")
+_BREAK = Pattern(r"<br\s{0,4}/?>", re.IGNORECASE)
+_COMMENT = Pattern(r"<!--.*?-->")
+_ENTITY = Pattern(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
+_QUOTE = Pattern(r"(?:\s{0,3}>(?: |$))+|\s{0,3}>+ ?")
+_TICKED = Pattern(r"\s*(`{1,2})([^`]+)\1\s*$")
 QUOTED_RUN = 3
 """So many lines in a row that begin with ``>`` are a quote; fewer can be a shell's prompt."""
 
@@ -54,6 +55,8 @@ def dedented(text: str) -> str:
 
 
 def _entity(found: re.Match[str]) -> str:
+    import html  # two thousand names that most reports do not need
+
     character = html.unescape(found.group())
     return " " if character == "\xa0" else character if character.isprintable() else found.group()
 

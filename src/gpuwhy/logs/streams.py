@@ -7,13 +7,13 @@ traceback they continue.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from gpuwhy.logs import tracebacks
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.model.event import LogLine, Process
 
-_CONTINUES = re.compile(r"\s+\S|$")
+_CONTINUES = Pattern(r"\s+\S|$")
 
 
 def split_streams(lines: Sequence[LogLine]) -> list[list[int]]:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.model.event import Frame, LogLine, RaisedException, Span
 
 HEAD = "Traceback (most recent call last)"
@@ -22,7 +23,7 @@ MAX_FRAMES = 2000
 MAX_MESSAGE_LINES = 400
 MAX_CODE_LINES = 60
 
-_FRAME = re.compile(
+_FRAME = Pattern(
     r"(?P<indent>\s*)(?:File \"(?P<path>[^\"]{1,1000})\", (?:line (?P<line>\d{1,9})(?:,? in (?P<function>.{1,500}))?|in (?P<bare>.{1,500}))"
     r"|(?P<ipython>(?:/|~/|[A-Z]:\\)[^\s:]{1,500}\.py)(?::(?P<ipyline>\d{1,9}))? in (?P<ipyfunction>[\w<>.]{1,200}(?:\([^)]{0,500}\))?))\s*$"
 )
@@ -30,19 +31,17 @@ _CHAINS = {
     "During handling of the above exception, another exception occurred": "during",
     "The above exception was the direct cause of the following exception": "cause",
 }
-_EXCEPTION = re.compile(r"\s*(?:E\s+)?(?P<type>[A-Za-z_][\w.]{0,200})(?::(?: (?P<message>.*)|\s*)|\s*)$", re.DOTALL)
-_MARGIN = re.compile(r"\s*\|(?: |$)")
-_GROUP_RULE = re.compile(r"\s*\+[-+]{2,}(?: (?:\d+|\.\.\.) -+)?\s*$|\s*\+-\+-+ (?:\d+|\.\.\.) -+\s*$")
-_CUT = re.compile(
-    r"\s*(?:\.{3}|…|\[\.{3}\]|\(\.{3}\)|<snip>|\[snip\]|\[truncated\]|\.{3} *\d+ more.*)\s*$", re.IGNORECASE
-)
-_REPEATED = re.compile(r"\s*\[Previous line repeated \d+ more times?\]\s*$")
-_CARETS = re.compile(r"\s*[~^]+[~^ ]*$")
-_NAMED_LIKE_EXCEPTION = re.compile(
+_EXCEPTION = Pattern(r"\s*(?:E\s+)?(?P<type>[A-Za-z_][\w.]{0,200})(?::(?: (?P<message>.*)|\s*)|\s*)$", re.DOTALL)
+_MARGIN = Pattern(r"\s*\|(?: |$)")
+_GROUP_RULE = Pattern(r"\s*\+[-+]{2,}(?: (?:\d+|\.\.\.) -+)?\s*$|\s*\+-\+-+ (?:\d+|\.\.\.) -+\s*$")
+_CUT = Pattern(r"\s*(?:\.{3}|…|\[\.{3}\]|\(\.{3}\)|<snip>|\[snip\]|\[truncated\]|\.{3} *\d+ more.*)\s*$", re.IGNORECASE)
+_REPEATED = Pattern(r"\s*\[Previous line repeated \d+ more times?\]\s*$")
+_CARETS = Pattern(r"\s*[~^]+[~^ ]*$")
+_NAMED_LIKE_EXCEPTION = Pattern(
     r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Timeout|Fault|Failed|Cancelled|ExceptionGroup|NotFound|Denied|Unavailable|Refused)$"
     r"|(?:[A-Za-z_]\w*\.)+[A-Z]\w+$|Exception$|StopIteration$|StopAsyncIteration$|Empty$|Full$|SystemExit$"
 )
-_FRESH = re.compile(
+_FRESH = Pattern(
     r"\$ |# \w|>>> |exit (?:status|code)\b|rc[ =:]\d|\+ \w+ |Process \S+:$|\(.{1,40}\) [$#] |={5,}|-{20,}$"
     r"|command terminated|Killed$|Aborted|Segmentation fault|Bus error|terminate called|make(?:\[\d+\])?: |gmake(?:\[\d+\])?: "
 )

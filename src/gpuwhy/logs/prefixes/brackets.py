@@ -11,15 +11,15 @@
 from __future__ import annotations
 
 import functools
-import re
 
 from gpuwhy.logs import stamps
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.prefixes._types import Peeled
 from gpuwhy.logs.prefixes.levels import NAMES, WORDS
 from gpuwhy.logs.prefixes.parentheses import rank_in
 from gpuwhy.model.event import Process
 
-_PREFIX = re.compile(
+_PREFIX = Pattern(
     rf"\[(?P<iso>{stamps.ISO})(?P<ranks>(?: (?:[A-Z]{{2,4}}\d+|[a-z_]+\d*))*)\] ?"
     r"|\[(?P<role>[A-Za-z][A-Za-z_]*?-?)(?P<rank>\d{1,6})(?:\|\d+)?\]: ?"
     r"|\[(?P<parallel>(?:[DTEP]P\d+)(?: [DTEP]P\d+)*)\]:? ?"

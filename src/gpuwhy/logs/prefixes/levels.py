@@ -11,9 +11,8 @@ E0619 10:02:11.123456  4711 server.cc:42] ...  glog
 
 from __future__ import annotations
 
-import re
-
 from gpuwhy.logs import stamps
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.prefixes._types import Peeled
 from gpuwhy.logs.prefixes.parentheses import rank_in
 from gpuwhy.model.event import Process
@@ -44,9 +43,9 @@ NAMES = {
 INITIALS = frozenset("TDINSWEFCP")
 WORDS = "TRACE|DEBUG|INFO|NOTICE|SUCCESS|WARNING|WARN|ERROR|SEVERE|CRITICAL|FATAL|PANIC"
 
-_WORD = re.compile(rf"(?:{WORDS}|DEBU|ERRO|FATA)(?![A-Za-z])")
-_VLLM = re.compile(r" +(\d\d-\d\d \d\d:\d\d:\d\d) \[?([^\]\s]{1,160}:\d+)\] ?")
-_AFTER_WORD = re.compile(
+_WORD = Pattern(rf"(?:{WORDS}|DEBU|ERRO|FATA)(?![A-Za-z])")
+_VLLM = Pattern(r" +(\d\d-\d\d \d\d:\d\d:\d\d) \[?([^\]\s]{1,160}:\d+)\] ?")
+_AFTER_WORD = Pattern(
     r" +\[ *([^\]]{0,120}?)(?::\d+)?\] ?"  # ERROR [multiproc_executor.py:783]
     r"| +\d{2,7} \[ *([^\]]{0,120}?)(?::\d+)?\] ?"  # ERROR 125765 [ DP10 TP10 EP10 scheduler.py:2655]
     r"| +\.\.\. ?(?:\[[^\]]{0,120}\] ?)?"  # ERROR ... [gpu_model_runner.py:5403], cut by who pasted it
@@ -55,9 +54,9 @@ _AFTER_WORD = re.compile(
     r"| *\| *[\w.<>]+:[\w.<>]+:\d+ - ?"  # loguru after its time
     r"| *[-|] "
 )
-_PADDED = re.compile(r": {0,8}")
-_STAMP_NEXT = re.compile(rf" +(?={stamps.ISO})")
-_GLOG = re.compile(r"([IWEFD])(\d{2})(\d{2}) (\d\d:\d\d:\d\d)(?:\.\d+)? +\d+ [^\]\s]{1,120}:\d+\] ?")
+_PADDED = Pattern(r": {0,8}")
+_STAMP_NEXT = Pattern(rf" +(?={stamps.ISO})")
+_GLOG = Pattern(r"([IWEFD])(\d{2})(\d{2}) (\d\d:\d\d:\d\d)(?:\.\d+)? +\d+ [^\]\s]{1,120}:\d+\] ?")
 _LONGEST_WORD = 8
 _COLUMNS = 10
 

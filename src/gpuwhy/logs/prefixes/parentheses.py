@@ -13,18 +13,19 @@ from __future__ import annotations
 import functools
 import re
 
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.prefixes._types import Peeled
 from gpuwhy.model.event import Process
 
 LONGEST_NAME = 160
-_NAME = re.compile(r"[A-Za-z_][\w.:/<>@-]*$")
-_FIELD = re.compile(r"(?:^|[ ,])(pid|rank|ip|local_rank|node_id)=([\w.:-]+)")
-_WITHOUT_PID = re.compile(
+_NAME = Pattern(r"[A-Za-z_][\w.:/<>@-]*$")
+_FIELD = Pattern(r"(?:^|[ ,])(pid|rank|ip|local_rank|node_id)=([\w.:-]+)")
+_WITHOUT_PID = Pattern(
     r"(?:raylet|autoscaler|EngineCore|Worker|VllmWorker|APIServer|ApiServer|Engine|Scheduler|StageEngineCore|DPCoordinator|LMCache)"
     r"(?:[A-Z_]\w*)?(?:[ ,+].*)?$"
 )
-_RANK = re.compile(r"(?:TP|rank|Worker-|tp|trainer|default)_?(\d+)")
-_REPEATED = re.compile(r" \[repeated \d+x across cluster\](?: \(Ray deduplicates logs.*)?$")
+_RANK = Pattern(r"(?:TP|rank|Worker-|tp|trainer|default)_?(\d+)")
+_REPEATED = Pattern(r" \[repeated \d+x across cluster\](?: \(Ray deduplicates logs.*)?$")
 
 
 def peel(text: str, _reference: float) -> Peeled | None:

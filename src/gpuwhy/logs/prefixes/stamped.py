@@ -11,17 +11,16 @@
 
 from __future__ import annotations
 
-import re
-
 from gpuwhy.logs import stamps
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.prefixes._types import Peeled
 from gpuwhy.logs.prefixes.levels import NAMES, WORDS
 from gpuwhy.logs.prefixes.words import IDENT, ident_process
 
-_STAMP = re.compile(
+_STAMP = Pattern(
     rf"(?P<iso>{stamps.ISO})|\d\d:\d\d:\d\d(?:[.,]\d+)?(?= )|(?P<llama>\d+\.\d\d\.\d{{3}}\.\d{{3}}) (?P<letter>[IWEDF]) "
 )
-_AFTER = re.compile(
+_AFTER = Pattern(
     r" (?:stdout|stderr) [FP] ?"
     rf"| - (?P<l1>{WORDS}) - (?:[\w.]+ - )?"
     rf"| - [\w./ :<>-]{{1,100}}? - (?P<l2>{WORDS}) - "
@@ -30,7 +29,7 @@ _AFTER = re.compile(
     rf"| \[(?P<l5>{WORDS})\](?: \[[^\]]{{1,80}}\])? ?"
     rf"|[ ,]+(?P<l6>{WORDS})(?= +[\[\w(])(?= +\[|  ?\d{{2,7}} \[| +[\w.$]+:| )"
 )
-_SYSLOG = re.compile(rf" (?P<host>[\w.-]+) {IDENT}")
+_SYSLOG = Pattern(rf" (?P<host>[\w.-]+) {IDENT}")
 LONGEST = 300
 
 

@@ -8,10 +8,10 @@ time=2024-08-01T10:00:00.000Z level=ERROR source=sched.go:455 msg="error loading
 from __future__ import annotations
 
 import json
-import re
 
 from gpuwhy.logs import stamps
 from gpuwhy.logs.control import without_controls
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.prefixes._types import Peeled
 from gpuwhy.logs.prefixes.levels import NAMES
 
@@ -19,11 +19,11 @@ MAX_RECORD = 64 << 10
 _MESSAGES = ("log", "message", "msg", "MESSAGE", "event", "text")
 _TIMES = ("time", "timestamp", "ts", "@timestamp", "asctime")
 _LEVELS = ("level", "levelname", "severity", "lvl")
-_ISO = re.compile(stamps.ISO)
-_LOGFMT = re.compile(
+_ISO = Pattern(stamps.ISO)
+_LOGFMT = Pattern(
     r"(?:(?:time|ts)=\"?(?P<time>[^\s\"]+)\"? )?(?:level|lvl)=(?P<level>[A-Za-z]+) (?:(?:source|caller|logger)=\S+ )?(?=msg=|\S)"
 )
-_MSG = re.compile(r'msg="((?:[^"\\]|\\.)*)"|msg=(\S*)')
+_MSG = Pattern(r'msg="((?:[^"\\]|\\.)*)"|msg=(\S*)')
 
 
 def peel_json(text: str, _reference: float) -> Peeled | None:

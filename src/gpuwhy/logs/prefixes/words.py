@@ -10,21 +10,21 @@ Worker_TP0 ERROR ...
 from __future__ import annotations
 
 import functools
-import re
 
 from gpuwhy.logs import stamps
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.prefixes._types import Peeled
 from gpuwhy.logs.prefixes.levels import WORDS
 from gpuwhy.logs.prefixes.parentheses import rank_in
 from gpuwhy.model.event import Process
 
 IDENT = r"(?P<ident>kernel|[A-Za-z_][\w@.:/\\-]{0,80}(?=\[\d+\]: ))(?:\[(?P<pid>\d{1,10})\])?: ?"
-_SYSLOG = re.compile(rf"(?P<stamp>{stamps.SYSLOG}) (?P<host>[\w.-]+) (?:{IDENT})?")
-_IDENT = re.compile(IDENT)
-_NCCL = re.compile(
+_SYSLOG = Pattern(rf"(?P<stamp>{stamps.SYSLOG}) (?P<host>[\w.-]+) (?:{IDENT})?")
+_IDENT = Pattern(IDENT)
+_NCCL = Pattern(
     r"(?P<host>[\w.-]{1,100}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) \[-?\d{1,4}\] (?=(?:[\w./-]+:\d+ )?NCCL |\S)"
 )
-_WORKER = re.compile(rf"(?P<name>(?:Vllm)?Worker[\w-]*|EngineCore\w*|APIServer\w*) (?=(?:{WORDS})[ :])")
+_WORKER = Pattern(rf"(?P<name>(?:Vllm)?Worker[\w-]*|EngineCore\w*|APIServer\w*) (?=(?:{WORDS})[ :])")
 _MONTHS = frozenset(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"])
 LONGEST = 300
 

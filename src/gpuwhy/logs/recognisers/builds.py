@@ -11,8 +11,7 @@ gcc: fatal error: Killed signal terminated program cc1plus
 
 from __future__ import annotations
 
-import re
-
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
@@ -45,13 +44,13 @@ _COMPILER_PATTERNS: tuple[tuple[str, str], ...] = (
     ("sh", r"(?:^|\s)(?:/bin/(?:ba|da)?sh|sh|bash|env|/usr/bin/env|\S{1,200}\.sh): (?:line )?(?:\d+: )?.{1,500}: (?:command )?not found$"),
     ("sh", r"^(?:env|/usr/bin/env): .{1,300}: (?:No such file or directory|Permission denied)"),
 )  # fmt: skip
-_COMPILED = tuple((tool, re.compile(pattern)) for tool, pattern in _COMPILER_PATTERNS)
-_GATE = re.compile(
+_COMPILED = tuple((tool, Pattern(pattern)) for tool, pattern in _COMPILER_PATTERNS)
+_GATE = Pattern(
     r"fatal|rror|not found|FAILED:|ninja:|\*\*\*|unsupported|died due|compilation terminated|cannot find|undefined reference|NOT find|NVRTC|"
     r"No such file|Failed b|Failed to build|cicc|cudafe|\bld: |Permission denied"
 )
-_SIGNAL = re.compile(r"signal (\d+)|(Killed) signal|\[code=(\d+)\]|exit (?:code|status):? (\d+)")
-_WARNING = re.compile(r": warning(?: #?\S{1,20})?:|\b(?:ptxas|nvcc|nvlink) (?:warning|info) *:")
+_SIGNAL = Pattern(r"signal (\d+)|(Killed) signal|\[code=(\d+)\]|exit (?:code|status):? (\d+)")
+_WARNING = Pattern(r": warning(?: #?\S{1,20})?:|\b(?:ptxas|nvcc|nvlink) (?:warning|info) *:")
 LONGEST = 2000
 
 

@@ -7,8 +7,7 @@ worker-0:7100:7172 [0] misc/ibvwrap.cc:278 NCCL WARN Call to ibv_reg_mr_iova2 fa
 
 from __future__ import annotations
 
-import re
-
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
@@ -17,16 +16,16 @@ LITERALS = (
     "No available", "Could NOT", "too old", "too long", "not available", "unavailable", "Read-only", "SIGTERM", "NCCL WARN", "not divisible", "must be divisible", "larger than", "requires ",
     "trust_remote_code", "hang", "hung", "stuck", "no further output", "was built for", "wasn't build",
 )  # fmt: skip
-PYTHON_WARNING = re.compile(
+PYTHON_WARNING = Pattern(
     r"(?P<path>\S{1,500}|<\w{1,40}>):(?P<line>\d{1,9}): (?P<category>(?:[\w.]{1,100}\.)?\w{0,60}Warning): ?(?P<message>.*)$"
 )
-_NCCL = re.compile(r"NCCL WARN")
-_UNLEVELLED = re.compile(
+_NCCL = Pattern(r"NCCL WARN")
+_UNLEVELLED = Pattern(
     r"\b(?:[Ff]ail(?:ed|ure)|[Ee]rror|ERROR|WARN(?:ING)?|[Ww]arning:|[Cc]annot|[Cc]ould not|[Uu]nable to|not found|No such file|[Dd]enied|refused|[Tt]imed out|[Uu]nsupported|not supported|"
     r"[Ii]ncompatible|not compatible|[Mm]ismatch\w*|[Ii]nvalid|[Cc]orrupt\w*|[Mm]issing|[Ii]nsufficient|[Oo]ut of memory|No space left|don't match|too old|Read-only file|not divisible|must be divisible|"
     r"larger than|was built for|wasn't build|trust_remote_code=True|\bhangs?\b|\bhung\b|\bstuck\b|no further output)"
 )
-_CALM = re.compile(
+_CALM = Pattern(
     r"(?i)no errors?\b|error[_-]?(?:rate|count|log)|0 (?:errors|failed|failures)|if (?:you|this)|\"GET |\"POST |HTTP/1\.1\" 200"
 )
 LONGEST = 2000

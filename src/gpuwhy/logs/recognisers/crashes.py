@@ -10,8 +10,7 @@ thread 'main' panicked at src/main.rs:1:
 
 from __future__ import annotations
 
-import re
-
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
@@ -43,9 +42,9 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("loader", r"symbol lookup error: |error while loading shared libraries: "),
     ("cuda", r"^FATAL: kernel "),
 )  # fmt: skip
-_COMPILED = tuple((tool, re.compile(pattern)) for tool, pattern in _PATTERNS)
+_COMPILED = tuple((tool, Pattern(pattern)) for tool, pattern in _PATTERNS)
 _FATAL_LEVELS = frozenset({"", "error", "critical"})
-_CODE_AT = re.compile(r"(?:[Cc]ode=|error |\()(\d{1,4})(?:\(|\)| at |:|$)")
+_CODE_AT = Pattern(r"(?:[Cc]ode=|error |\()(\d{1,4})(?:\(|\)| at |:|$)")
 LONGEST = 2000
 
 

@@ -8,8 +8,7 @@ exit status: 1
 
 from __future__ import annotations
 
-import re
-
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
@@ -29,14 +28,14 @@ LITERALS = (
     "SIGQUIT",
     "terminated",
 )
-_CODE = re.compile(
+_CODE = Pattern(
     r"(?:[Ee]xit(?: |_)?code|exitcode|[Ee]xit status|return code|Exited)[ :=]*\(?'?(?P<code>-?\d{1,10}|None)\b"
 )
-_SHELL_KILLED = re.compile(r"^(?:\S{1,200}: line \d+: +\d+ )?Killed(?: +.{0,500})?$")
-_DEATH = re.compile(
+_SHELL_KILLED = Pattern(r"^(?:\S{1,200}: line \d+: +\d+ )?Killed(?: +.{0,500})?$")
+_DEATH = Pattern(
     r"died unexpectedly|died with|(?:was|got|been) killed|process .{0,60}(?:died|terminated|killed)|(?:SIGKILL|signal 9)\b|dead\b.{0,40}exit|[Ss]igquit|SIGQUIT received"
 )
-_PROSE = re.compile(r"subprocess\.CalledProcessError|pip|wheel")
+_PROSE = Pattern(r"subprocess\.CalledProcessError|pip|wheel")
 LONGEST = 2000
 
 

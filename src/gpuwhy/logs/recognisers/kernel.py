@@ -8,9 +8,8 @@ python3[4711]: segfault at 0 ip 00007f... sp ... error 4 in libcuda.so[...]
 
 from __future__ import annotations
 
-import re
-
 from gpuwhy.logs.echoes import ECHO_XIDS
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
@@ -18,37 +17,37 @@ LITERALS = (
     "general protection", "traps: ", "Hardware Error", "PCIe Bus Error", "Surprise Down", "nvidia-nvlink", "nvidia-uvm", "blocked for more than", "mce:", "trap invalid opcode",
     "trap divide", "RxErr", "mlx5_core", "nvswitch",
 )  # fmt: skip
-_KILLED = re.compile(
+_KILLED = Pattern(
     r"[Oo]ut of memory: Kill(?:ed)? process (?:(?P<pid>\d{1,10}) )?\((?P<name>[^)]{1,100})\)(?P<rest>.{0,400})"
 )
-_RSS = re.compile(r"anon-rss:(\d{1,15})kB")
-_CONSTRAINT = re.compile(r"oom-kill:constraint=(?P<constraint>\w{1,60})(?P<rest>.{0,2000})")
-_FIELD = re.compile(r"(\w{1,30})=([^,\s]{0,400})")
-_INVOKED = re.compile(r"(?P<name>.{1,80}) invoked oom-killer:")
-_REAPED = re.compile(r"oom_reaper: reaped process (?P<pid>\d{1,10}) \((?P<name>[^)]{1,100})\)")
-_XID = re.compile(
+_RSS = Pattern(r"anon-rss:(\d{1,15})kB")
+_CONSTRAINT = Pattern(r"oom-kill:constraint=(?P<constraint>\w{1,60})(?P<rest>.{0,2000})")
+_FIELD = Pattern(r"(\w{1,30})=([^,\s]{0,400})")
+_INVOKED = Pattern(r"(?P<name>.{1,80}) invoked oom-killer:")
+_REAPED = Pattern(r"oom_reaper: reaped process (?P<pid>\d{1,10}) \((?P<name>[^)]{1,100})\)")
+_XID = Pattern(
     r"Xid \((?P<device>[^)]{1,60})\): (?P<number>\d{1,4})(?:, (?:pid=(?P<pid>[^,]{1,30}), )?(?:name=(?P<name>[^,]{1,60}), )?)?(?P<rest>.{0,500})"
 )
-_SXID = re.compile(r"SXid \((?P<device>[^)]{1,60})\): (?P<number>\d{1,6})")
-_PREVIOUS = re.compile(r"caused by previous Xid (\d{1,4})")
-_SEGFAULT = re.compile(
+_SXID = Pattern(r"SXid \((?P<device>[^)]{1,60})\): (?P<number>\d{1,6})")
+_PREVIOUS = Pattern(r"caused by previous Xid (\d{1,4})")
+_SEGFAULT = Pattern(
     r"(?P<name>[^\s\[]{1,60})\[(?P<pid>\d{1,10})\](?:: segfault at| general protection| trap )(?P<rest>.{0,300})"
 )
-_OTHERS: tuple[tuple[str, re.Pattern[str], bool], ...] = (
-    ("iommu", re.compile(r"IO_PAGE_FAULT|DMAR: .{0,60}fault|\[fault reason"), True),
+_OTHERS: tuple[tuple[str, Pattern, bool], ...] = (
+    ("iommu", Pattern(r"IO_PAGE_FAULT|DMAR: .{0,60}fault|\[fault reason"), True),
     (
         "aer",
-        re.compile(r"Surprise Down|(?:AER: |PCIe Bus Error|Hardware Error).{0,200}(?:[Uu]ncorrect|[Ff]atal)"),
+        Pattern(r"Surprise Down|(?:AER: |PCIe Bus Error|Hardware Error).{0,200}(?:[Uu]ncorrect|[Ff]atal)"),
         True,
     ),
-    ("aer", re.compile(r"AER: |PCIe Bus Error|RxErr {2,}|Hardware Error"), False),
-    ("nvlink", re.compile(r"nvidia-nvlink.{0,80}(?:[Ee]rror|fail)|NVLink.{0,60}(?:fatal|error)"), True),
-    ("nvrm", re.compile(r"NVRM: .{0,400}(?:NV_ERR_\w+|[Ff]ailed|[Ee]rror|mismatch|fallen off|has been reset|not supported|is already|unable|No NVIDIA)"), True),
-    ("hang", re.compile(r"task .{1,60} blocked for more than \d+ seconds"), False),
-    ("mlx5", re.compile(r"mlx5_core .{0,200}(?:error|[Ll]ink down|fail)"), True),
+    ("aer", Pattern(r"AER: |PCIe Bus Error|RxErr {2,}|Hardware Error"), False),
+    ("nvlink", Pattern(r"nvidia-nvlink.{0,80}(?:[Ee]rror|fail)|NVLink.{0,60}(?:fatal|error)"), True),
+    ("nvrm", Pattern(r"NVRM: .{0,400}(?:NV_ERR_\w+|[Ff]ailed|[Ee]rror|mismatch|fallen off|has been reset|not supported|is already|unable|No NVIDIA)"), True),
+    ("hang", Pattern(r"task .{1,60} blocked for more than \d+ seconds"), False),
+    ("mlx5", Pattern(r"mlx5_core .{0,200}(?:error|[Ll]ink down|fail)"), True),
 )  # fmt: skip
-_UNIT_IN_PATH = re.compile(r"/([^/,\s]{1,200}\.(?:service|scope|slice))(?:/|$)")
-_CONTAINER_IN_PATH = re.compile(r"(?:docker[-/]|libpod-|cri-containerd-)([0-9a-f]{12,64})")
+_UNIT_IN_PATH = Pattern(r"/([^/,\s]{1,200}\.(?:service|scope|slice))(?:/|$)")
+_CONTAINER_IN_PATH = Pattern(r"(?:docker[-/]|libpod-|cri-containerd-)([0-9a-f]{12,64})")
 LONGEST = 2000
 
 

@@ -7,8 +7,7 @@
 
 from __future__ import annotations
 
-import re
-
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
@@ -24,10 +23,10 @@ _STARTS: tuple[tuple[str, str], ...] = (
     ("llama.cpp", r"^(?:main: )?build(?: info)?: (?:b?\d+|\w+) \([0-9a-f]{6,}\)|^build: \d+ \([0-9a-f]+\) with"),
     ("tgi", r"Args \{.{0,200}model_id:"),
 )
-_READY = re.compile(
+_READY = Pattern(
     r"fired up and ready to roll|Application startup complete|server is listening on|main: server is listening|llama runner started in|Connected$"
 )
-_COMPILED = tuple((engine, re.compile(pattern)) for engine, pattern in _STARTS)
+_COMPILED = tuple((engine, Pattern(pattern)) for engine, pattern in _STARTS)
 LONGEST = 600
 
 

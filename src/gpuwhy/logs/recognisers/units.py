@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
@@ -16,21 +17,21 @@ LITERALS = (
     "Scheduled restart", "oomd",
 )  # fmt: skip
 _UNIT = r"(?P<unit>[\w@.:\\-]{1,200}\.(?:service|scope|slice|socket|mount|timer))"
-_STARTED = re.compile(
+_STARTED = Pattern(
     rf"(?P<verb>Started|Starting|Stopped|Stopping|Failed to start) {_UNIT}(?: - (?P<description>.{{0,300}}?))?\.*$"
 )
-_ABOUT = re.compile(rf"{_UNIT}: (?P<what>.{{1,500}})$")
-_EXITED = re.compile(
+_ABOUT = Pattern(rf"{_UNIT}: (?P<what>.{{1,500}})$")
+_EXITED = Pattern(
     r"(?P<which>Main|Control|Unit) process(?: .{1,80})? exited, code=(?P<code>\w{1,20}), status=(?P<status>\d{1,4})(?:/(?P<name>[\w-]{1,40}))?"
 )
-_RESULT = re.compile(r"Failed with result '(?P<result>[\w-]{1,60})'")
-_RESTART = re.compile(r"Scheduled restart job, restart counter is at (?P<restarts>\d{1,9})")
-_OOM = re.compile(r"killed by the OOM killer|systemd-oomd")
-_TOO_QUICKLY = re.compile(r"Start request repeated too quickly|Start-limit-hit|start-limit-hit")
-_SUPERVISOR = re.compile(
+_RESULT = Pattern(r"Failed with result '(?P<result>[\w-]{1,60})'")
+_RESTART = Pattern(r"Scheduled restart job, restart counter is at (?P<restarts>\d{1,9})")
+_OOM = Pattern(r"killed by the OOM killer|systemd-oomd")
+_TOO_QUICKLY = Pattern(r"Start request repeated too quickly|Start-limit-hit|start-limit-hit")
+_SUPERVISOR = Pattern(
     r"exited: (?P<unit>\S{1,200}) \((?P<status>exit status (?P<code>\d+)|terminated by (?P<signal>SIG\w+))"
 )
-_KUBERNETES = re.compile(r"(?P<reason>CrashLoopBackOff|OOMKilled|Back-off restarting failed container)")
+_KUBERNETES = Pattern(r"(?P<reason>CrashLoopBackOff|OOMKilled|Back-off restarting failed container)")
 LONGEST = 1000
 
 

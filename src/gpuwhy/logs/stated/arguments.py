@@ -10,11 +10,12 @@ import ast
 import re
 from collections.abc import Iterator
 
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.stated._types import Statement, Strength
 
 LITERALS = ("ServerArgs(", "non-default args:")
-_SGLANG = re.compile(r"ServerArgs\((?P<inside>.*)\)", re.DOTALL)
-_VLLM = re.compile(r"non-default args: (?P<inside>\{.*\})\s*$", re.DOTALL)
+_SGLANG = Pattern(r"ServerArgs\((?P<inside>.*)\)", re.DOTALL)
+_VLLM = Pattern(r"non-default args: (?P<inside>\{.*\})\s*$", re.DOTALL)
 MAX_LENGTH = 32 << 10
 MAX_ARGUMENTS = 600
 _PLAIN = (str, int, float, bool, list, dict, type(None))

@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Iterator
 
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.stated._types import Statement, Strength
 
 LITERALS = (
@@ -30,19 +31,19 @@ _PREFIXES = (
     r"CUDA_|TORCH|FLASHINFER_|TRITON_|NCCL_|GLOO_|PYTORCH_|HF_|HUGGING|VLLM_|SGLANG_|SGL_|NVIDIA_|LD_LIBRARY_PATH|LD_PRELOAD|NVCC_|CUDAHOSTCXX|CC$|CXX$|MAX_JOBS|XDG_|TMPDIR|OMP_|MKL_|"
     r"RAY_|UCX_|TRTLLM_|TLLM_|LMCACHE_|DG_|DEEP_?GEMM|DEEPEP_|NVSHMEM_|TRANSFORMERS_|TIKTOKEN_|XFORMERS_|CUBLAS_|CUDNN_|GGML_|LLAMA_|OLLAMA_|MASTER_|RANK$|WORLD_SIZE$|LOCAL_RANK$|EXLLAMA|MODELSCOPE_|PYTHON|TMA_|PATH$|CONDA_PREFIX|VIRTUAL_ENV|HOME$"
 )  # fmt: skip
-_INTERESTING = re.compile(rf"(?:{_PREFIXES})")
-_SECRET = re.compile(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
-_ASSIGNMENT = re.compile(
+_INTERESTING = Pattern(rf"(?:{_PREFIXES})")
+_SECRET = Pattern(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
+_ASSIGNMENT = Pattern(
     r"^(?:declare -x |export |set |ENV |setenv )?(?P<name>[A-Za-z_][A-Za-z0-9_]{1,80})=(?P<value>.{0,4000})$"
 )
-_WORD_ASSIGNMENT = re.compile(r"(?P<name>[A-Z_][A-Z0-9_]{1,80})=(?P<value>.*)", re.DOTALL)
-_PROMPT = re.compile(r"^(?:\([^)]{1,60}\) )?(?:[\w.-]{1,60}@[\w.-]{1,100}:?\S{0,200}[$#]|\[[^\]]{1,100}\][$#]|[$#>]) +")
-_BY_NCCL = re.compile(r"(?P<name>NCCL_\w{2,60}) set by environment to (?P<value>\S{1,400}?)\.?$")
-_LAUNCH = re.compile(
+_WORD_ASSIGNMENT = Pattern(r"(?P<name>[A-Z_][A-Z0-9_]{1,80})=(?P<value>.*)", re.DOTALL)
+_PROMPT = Pattern(r"^(?:\([^)]{1,60}\) )?(?:[\w.-]{1,60}@[\w.-]{1,100}:?\S{0,200}[$#]|\[[^\]]{1,100}\][$#]|[$#>]) +")
+_BY_NCCL = Pattern(r"(?P<name>NCCL_\w{2,60}) set by environment to (?P<value>\S{1,400}?)\.?$")
+_LAUNCH = Pattern(
     r"\b(?:vllm serve|vllm\.entrypoints|sglang\.launch_server|sglang serve|trtllm-serve|trtllm-build|lmdeploy serve|llama-server|text-generation-launcher|tritonserver|aphrodite run|ollama serve|"
     r"(?:docker|podman|nerdctl) run|torchrun|accelerate launch|mpirun|deepspeed)\b"
 )
-_LAUNCH_START = re.compile(
+_LAUNCH_START = Pattern(
     r"^(?:sudo )?(?:[A-Z_][A-Z0-9_]*=\S+ )*(?:\S{0,200}/)?(?:python[\d.]*|vllm|docker|podman|nerdctl|torchrun|trtllm-\w+|lmdeploy|llama-server|sglang|uv run|mpirun|tritonserver)\b"
 )
 LONGEST = 8000

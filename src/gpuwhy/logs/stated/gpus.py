@@ -12,52 +12,53 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.stated._types import Statement, Strength
 
 LITERALS = (
     "GPU ", "GPU:", "GPU0", "GPUs:", "NVIDIA", "Tesla", "GeForce", "apability", "Driver", "driver", "NVRM version", "compute", "cc (", "Quadro",
 )  # fmt: skip
 _NAME = r"(?:NVIDIA |Tesla |Quadro |GeForce )?(?:NVIDIA |GeForce |Tesla |Quadro |RTX |GTX |TITAN |Graphics |A|H|B|L|T|V|P|K|GH|GB|MIG |Jetson |Thor|Orin|DGX )[\w .+/-]{0,60}?"
-_LISTED = re.compile(
+_LISTED = Pattern(
     rf"^\s*(?:GPU models and configuration\s*: )?GPU (?P<index>\d{{1,3}}): (?P<name>{_NAME})(?: \(UUID: .*\))?\s*$"
 )
-_SMI_HEAD = re.compile(
+_SMI_HEAD = Pattern(
     r"\| NVIDIA-SMI (?:version )?[\d.]+ +(?:Driver|KMD) Version: (?P<driver>\d{3}\.[\d.]+) +(?:CUDA|CUDA UMD) Version: (?P<cuda>\d{1,2}\.\d{1,2})"
 )
-_SMI_ROW = re.compile(
+_SMI_ROW = Pattern(
     rf"^\s*\|\s+(?P<index>\d{{1,3}})\s+(?P<name>{_NAME})(?:\.\.\.)?\s+(?:On|Off|N/A|WDDM|TCC|Default)?\s*\|\s+[0-9A-Fa-f]{{8}}:[0-9A-Fa-f]{{2}}:"
 )
-_DEVICE = re.compile(
+_DEVICE = Pattern(
     r"Device (?P<index>\d{1,3}): (?P<name>(?:NVIDIA|Tesla|Quadro|GeForce)[^,]{2,60}), compute capability (?P<major>\d{1,2})\.(?P<minor>\d)"
 )
 _NAMED_CAPABILITY = (
-    re.compile(r"(?P<name>(?:NVIDIA|Tesla|Quadro|GeForce|GRID) [\w .+-]{2,60}?) with CUDA capability sm_(?P<sm>\d{2,3})\b"),
-    re.compile(r"Found GPU\d{1,3} (?P<name>[\w .+-]{2,60}?) which is of (?:cuda|compute) capability (?:\(CC\) )?(?P<major>\d{1,2})\.(?P<minor>\d)"),
-    re.compile(r"Found (?P<name>(?:NVIDIA|Tesla|Quadro|GeForce|GRID) [\w .+-]{2,60}?) which is too old .{0,300}?(?:your device is of CUDA capability (?P<major>\d{1,2})\.(?P<minor>\d)|$)"),
-    re.compile(r"Your (?P<name>(?:NVIDIA|Tesla|Quadro|GeForce|GRID) [\w .+-]{2,60}?) GPU has compute capability (?P<major>\d{1,2})\.(?P<minor>\d)"),
+    ("with CUDA capability sm_", Pattern(r"(?P<name>(?:NVIDIA|Tesla|Quadro|GeForce|GRID) [\w .+-]{2,60}?) with CUDA capability sm_(?P<sm>\d{2,3})\b")),
+    ("which is of ", Pattern(r"Found GPU\d{1,3} (?P<name>[\w .+-]{2,60}?) which is of (?:cuda|compute) capability (?:\(CC\) )?(?P<major>\d{1,2})\.(?P<minor>\d)")),
+    ("which is too old", Pattern(r"Found (?P<name>(?:NVIDIA|Tesla|Quadro|GeForce|GRID) [\w .+-]{2,60}?) which is too old .{0,300}?(?:your device is of CUDA capability (?P<major>\d{1,2})\.(?P<minor>\d)|$)")),
+    ("GPU has compute capability", Pattern(r"Your (?P<name>(?:NVIDIA|Tesla|Quadro|GeForce|GRID) [\w .+-]{2,60}?) GPU has compute capability (?P<major>\d{1,2})\.(?P<minor>\d)")),
 )  # fmt: skip
 _CAPABILITY = (
-    re.compile(r"your (?:device|GPU) (?:is of CUDA|has(?: compute)?) capability \(?(?P<major>\d{1,2})(?:\.|, ?)(?P<minor>\d)"),
-    re.compile(r"Current capability: (?P<sm>\d{2,3})\b"),
-    re.compile(r"^\s*[-*]? ?Compute capability: (?P<sm>\d{2,3})\s*$"),
-    re.compile(r"CUDA device capability: (?P<sm>\d{2,3})\b"),
-    re.compile(r"does not support backend '\w{1,40}' with capability (?P<sm>\d{2,3})\b"),
-    re.compile(r"does not support current device sm_?(?P<sm>\d{2,3})\b"),
-    re.compile(r"GPU \d{1,3}(?:,\d{1,3})* Compute Capability: (?P<major>\d{1,2})\.(?P<minor>\d)"),
-    re.compile(r"\bcc \((?P<major>\d{1,2}), (?P<minor>\d)\)"),
-    re.compile(r"[Dd]evice capability ?[:=] ?\(?(?P<major>\d{1,2})(?:\.|, ?)(?P<minor>\d)\b"),
+    ("your ", Pattern(r"your (?:device|GPU) (?:is of CUDA|has(?: compute)?) capability \(?(?P<major>\d{1,2})(?:\.|, ?)(?P<minor>\d)")),
+    ("Current capability", Pattern(r"Current capability: (?P<sm>\d{2,3})\b")),
+    ("Compute capability: ", Pattern(r"^\s*[-*]? ?Compute capability: (?P<sm>\d{2,3})\s*$")),
+    ("CUDA device capability", Pattern(r"CUDA device capability: (?P<sm>\d{2,3})\b")),
+    ("with capability", Pattern(r"does not support backend '\w{1,40}' with capability (?P<sm>\d{2,3})\b")),
+    ("current device sm", Pattern(r"does not support current device sm_?(?P<sm>\d{2,3})\b")),
+    ("Compute Capability", Pattern(r"GPU \d{1,3}(?:,\d{1,3})* Compute Capability: (?P<major>\d{1,2})\.(?P<minor>\d)")),
+    ("cc (", Pattern(r"\bcc \((?P<major>\d{1,2}), (?P<minor>\d)\)")),
+    ("evice capability", Pattern(r"[Dd]evice capability ?[:=] ?\(?(?P<major>\d{1,2})(?:\.|, ?)(?P<minor>\d)\b")),
 )  # fmt: skip
 _DRIVER = (
-    re.compile(r"^Nvidia driver version\s*: (?P<driver>\d{3}(?:\.\d{1,3}){1,2})"),
-    re.compile(r"^NVRM version: NVIDIA UNIX .{0,60}Kernel Module(?: for \w+)?  (?P<driver>\d{3}(?:\.\d{1,3}){1,2})"),
-    re.compile(r"^CUDA Driver Version: (?P<driver>\d{3}(?:\.\d{1,3}){1,2})"),
+    Pattern(r"^Nvidia driver version\s*: (?P<driver>\d{3}(?:\.\d{1,3}){1,2})"),
+    Pattern(r"^NVRM version: NVIDIA UNIX .{0,60}Kernel Module(?: for \w+)?  (?P<driver>\d{3}(?:\.\d{1,3}){1,2})"),
+    Pattern(r"^CUDA Driver Version: (?P<driver>\d{3}(?:\.\d{1,3}){1,2})"),
 )  # fmt: skip
-_DRIVER_TOO_OLD = re.compile(r"driver on your system is too old \(found version (?P<number>\d{5})\)")
-_TEMPLATE_GPU = re.compile(
+_DRIVER_TOO_OLD = Pattern(r"driver on your system is too old \(found version (?P<number>\d{5})\)")
+_TEMPLATE_GPU = Pattern(
     r"^\s*(?:[-*] )?\**(?:GPU|GPUs|GPU model|GPU type|GPU name|Graphics card)\**\s*:\**\s*(?:\d{1,3} ?[x×*] ?)?(?P<name>[^,;(|]{0,60}?(?:RTX|GTX|GeForce|Tesla|Quadro|\b[ABHL]\d{2,3}\b|GB\d{2,3}|GH200|\bT4\b|\bV100\b|\bP100\b)[^,;(|]{0,40}?)\s*(?:[,;(|].*)?$",
     re.IGNORECASE,
 )
-_TEMPLATE_DRIVER = re.compile(
+_TEMPLATE_DRIVER = Pattern(
     r"^\s*(?:[-*] )?\**(?:NVIDIA |GPU )?driver(?: version)?\**\s*:\**\s*v?(?P<driver>\d{3}\.\d{2,3}(?:\.\d{1,2})?)\b",
     re.IGNORECASE,
 )
@@ -67,16 +68,16 @@ LONGEST = 1500
 def read(text: str) -> Iterator[Statement]:
     """GPU names come as ``gpu@INDEX`` (``gpu@`` without one), compute capabilities as ``cc@INDEX``."""
     shown = text[:LONGEST]
-    listed = _LISTED.match(shown) or _SMI_ROW.match(shown)
+    listed = (_LISTED.match(shown) if "GPU " in shown else None) or (_SMI_ROW.match(shown) if "|" in shown else None)
     if listed is not None:
         yield Statement(f"gpu@{listed['index']}", listed["name"].strip(), Strength.REPORTED)
         return
-    head = _SMI_HEAD.search(shown)
+    head = _SMI_HEAD.search(shown) if "NVIDIA-SMI" in shown else None
     if head is not None:
         yield Statement("driver", head["driver"], Strength.REPORTED)
         yield Statement("driver_cuda", head["cuda"], Strength.REPORTED)
         return
-    device = _DEVICE.search(shown)
+    device = _DEVICE.search(shown) if "compute capability" in shown else None
     if device is not None:
         yield Statement(f"gpu@{device['index']}", device["name"].strip(), Strength.PRINTED)
         yield Statement(f"cc@{device['index']}", _capability(device), Strength.PRINTED)
@@ -86,20 +87,20 @@ def read(text: str) -> Iterator[Statement]:
 
 
 def _capabilities(shown: str) -> Iterator[Statement]:
-    for pattern in _NAMED_CAPABILITY:
-        found = pattern.search(shown)
+    for literal, pattern in _NAMED_CAPABILITY:
+        found = pattern.search(shown) if literal in shown else None
         if found is not None:
             yield Statement("gpu@", found["name"].strip(), Strength.PRINTED)
             capability = _capability(found)
             if capability:
                 yield Statement("cc@", capability, Strength.PRINTED)
             return
-    for pattern in _CAPABILITY:
-        found = pattern.search(shown)
+    for literal, pattern in _CAPABILITY:
+        found = pattern.search(shown) if literal in shown else None
         if found is not None:
             yield Statement("cc@", _capability(found), Strength.PRINTED)
             return
-    template = _TEMPLATE_GPU.match(shown)
+    template = _TEMPLATE_GPU.match(shown) if ":" in shown and ("GPU" in shown or "raphics" in shown) else None
     if template is not None:
         yield Statement("gpu@", template["name"].strip("* `"), Strength.PROSE)
 
@@ -110,12 +111,12 @@ def _drivers(shown: str) -> Iterator[Statement]:
         if found is not None:
             yield Statement("driver", found["driver"], Strength.REPORTED)
             return
-    old = _DRIVER_TOO_OLD.search(shown)
+    old = _DRIVER_TOO_OLD.search(shown) if "found version" in shown else None
     if old is not None:
         number = int(old["number"])
         yield Statement("driver_cuda", f"{number // 1000}.{number % 1000 // 10}", Strength.PRINTED)
         return
-    template = _TEMPLATE_DRIVER.match(shown)
+    template = _TEMPLATE_DRIVER.match(shown) if "river" in shown else None
     if template is not None:
         yield Statement("driver", template["driver"], Strength.PROSE)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.stated._types import Statement, Strength
 
 LITERALS = (
@@ -56,69 +57,71 @@ ALIASES = {
     "causal-conv1d": "causal-conv1d",
 }
 _KNOWN = "|".join(re.escape(name) for name in sorted(ALIASES, key=len, reverse=True))
-_FREEZE = re.compile(rf"^\s*(?:\[pip3?\] )?(?P<name>[A-Za-z0-9][\w.-]{{0,80}})==(?P<version>{_VERSION})\s*(?:;.*)?$")
-_CONDA = re.compile(rf"^\s*\[conda\] (?P<name>[\w.-]{{1,80}}) +(?P<version>{_VERSION}) +\S+")
-_LABELLED = re.compile(
+_FREEZE = Pattern(rf"^\s*(?:\[pip3?\] )?(?P<name>[A-Za-z0-9][\w.-]{{0,80}})==(?P<version>{_VERSION})\s*(?:;.*)?$")
+_CONDA = Pattern(rf"^\s*\[conda\] (?P<name>[\w.-]{{1,80}}) +(?P<version>{_VERSION}) +\S+")
+_LABELLED = Pattern(
     rf"^\s*(?:[-*•|] ?)?\**(?P<name>{_KNOWN})\**(?: [Vv]ersion)?\**\s*(?:[:=|]+|==)\**\s*`?[vV]?(?P<version>{_VERSION})`?\s*(?:[,;(|].*)?$",
     re.IGNORECASE,
 )
-_BESIDE = re.compile(rf"^\s*(?P<name>{_KNOWN}) {{1,40}}(?P<version>{_VERSION})(?:\s|$)", re.IGNORECASE)
+_BESIDE = Pattern(rf"^\s*(?P<name>{_KNOWN}) {{1,40}}(?P<version>{_VERSION})(?:\s|$)", re.IGNORECASE)
 _BANNERS = (
-    ("vllm", re.compile(rf"vLLM API server version v?(?P<version>{_VERSION})")),
-    ("vllm", re.compile(rf"Initializing an? (?:V1 )?LLM engine \(v(?P<version>{_VERSION})\)")),
-    ("vllm", re.compile(rf"[█▄▀ ]{{6,}}.{{0,12}}version v?(?P<version>{_VERSION})")),
-    ("vllm", re.compile(rf"^vLLM Version\s*: (?P<version>{_VERSION})")),
-    ("tensorrt-llm", re.compile(rf"TensorRT[- ]LLM version: ?(?P<version>{_VERSION})")),
-    ("flashinfer-python", re.compile(r"/flashinfer/(?P<version>\d{1,2}\.\d{1,2}\.\d{1,2}[\w.]{0,10})/\w{2,40}/(?:cached_ops|generated)\b")),
+    ("vllm", Pattern(rf"vLLM API server version v?(?P<version>{_VERSION})")),
+    ("vllm", Pattern(rf"Initializing an? (?:V1 )?LLM engine \(v(?P<version>{_VERSION})\)")),
+    ("vllm", Pattern(rf"[█▄▀ ]{{6,}}.{{0,12}}version v?(?P<version>{_VERSION})")),
+    ("vllm", Pattern(rf"^vLLM Version\s*: (?P<version>{_VERSION})")),
+    ("tensorrt-llm", Pattern(rf"TensorRT[- ]LLM version: ?(?P<version>{_VERSION})")),
+    ("flashinfer-python", Pattern(r"/flashinfer/(?P<version>\d{1,2}\.\d{1,2}\.\d{1,2}[\w.]{0,10})/\w{2,40}/(?:cached_ops|generated)\b")),
 )  # fmt: skip
 _REPORTED = (
-    ("torch", re.compile(rf"^PyTorch version\s*: (?P<value>{_VERSION})\s*$")),
-    ("torch_cuda", re.compile(r"^CUDA used to build PyTorch\s*: (?P<value>\d{1,2}\.\d{1,2})")),
-    ("nvcc_path_version", re.compile(r"^CUDA runtime version\s*: (?P<value>\d{1,2}\.\d{1,2})")),
-    ("nvcc_path_version", re.compile(r"Cuda compilation tools, release (?P<value>\d{1,2}\.\d{1,2})")),
-    ("gcc", re.compile(r"^GCC version\s*: \(.{0,80}\) (?P<value>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)")),
-    ("gcc", re.compile(r"CUDA host compiler is GNU (?P<value>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)")),
-    ("glibc", re.compile(r"^Libc version\s*: glibc-(?P<value>\d\.\d{1,2})")),
-    ("glibc", re.compile(r"^ldd \(.{0,60}\) (?P<value>2\.\d{1,2})\s*$")),
-    ("python", re.compile(r"^Python version\s*: (?P<value>3\.\d{1,2}(?:\.\d{1,2})?)")),
-    ("python", re.compile(r"^Python(?::)? (?P<value>3\.\d{1,2}\.\d{1,2})(?:\s|$)")),
-    ("python", re.compile(r"^\s*Python  3\.\d{1,2}\.\d{1,2} \(you have (?P<value>3\.\d{1,2}(?:\.\d{1,2})?)\)")),
-    ("torch", re.compile(rf"PyTorch {_VERSION} with CUDA \d+ \(you have (?P<value>{_VERSION})\)")),
+    ("PyTorch version", "torch", Pattern(rf"^PyTorch version\s*: (?P<value>{_VERSION})\s*$")),
+    ("CUDA used to build PyTorch", "torch_cuda", Pattern(r"^CUDA used to build PyTorch\s*: (?P<value>\d{1,2}\.\d{1,2})")),
+    ("CUDA runtime version", "nvcc_path_version", Pattern(r"^CUDA runtime version\s*: (?P<value>\d{1,2}\.\d{1,2})")),
+    ("Cuda compilation tools", "nvcc_path_version", Pattern(r"Cuda compilation tools, release (?P<value>\d{1,2}\.\d{1,2})")),
+    ("GCC version", "gcc", Pattern(r"^GCC version\s*: \(.{0,80}\) (?P<value>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)")),
+    ("CUDA host compiler", "gcc", Pattern(r"CUDA host compiler is GNU (?P<value>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)")),
+    ("Libc version", "glibc", Pattern(r"^Libc version\s*: glibc-(?P<value>\d\.\d{1,2})")),
+    ("ldd (", "glibc", Pattern(r"^ldd \(.{0,60}\) (?P<value>2\.\d{1,2})\s*$")),
+    ("Python version", "python", Pattern(r"^Python version\s*: (?P<value>3\.\d{1,2}(?:\.\d{1,2})?)")),
+    ("Python", "python", Pattern(r"^Python(?::)? (?P<value>3\.\d{1,2}\.\d{1,2})(?:\s|$)")),
+    ("(you have", "python", Pattern(r"^\s*Python  3\.\d{1,2}\.\d{1,2} \(you have (?P<value>3\.\d{1,2}(?:\.\d{1,2})?)\)")),
+    ("(you have", "torch", Pattern(rf"PyTorch {_VERSION} with CUDA \d+ \(you have (?P<value>{_VERSION})\)")),
 )  # fmt: skip
-_MISMATCH = re.compile(
+_MISMATCH = Pattern(
     r"detected CUDA version \((?P<toolkit>\d{1,2}\.\d{1,2})\) mismatches the version that was used to compile(?: PyTorch \((?P<torch>\d{1,2}\.\d{1,2})\))?"
 )
-_COMPILED_WITH = re.compile(
+_COMPILED_WITH = Pattern(
     r"^\s*PyTorch \((?P<torch>\d{1,2}\.\d{1,2})\)\. Please make sure to use the same CUDA versions"
 )
-_NO_NVCC = re.compile(
+_NO_NVCC = Pattern(
     r"Could not find nvcc and default cuda_home=|CUDA_HOME environment variable is not set\. Please set it to your CUDA install root|nvcc was not found|Could not find `nvcc`"
 )
-_ARCH_LIST = re.compile(
+_ARCH_LIST = Pattern(
     r"current PyTorch install(?:ation)? supports CUDA capabilities (?P<list>(?:(?:sm|compute)_\d{2,3}[a-z]? ?){1,40})"
 )
-_NVCC_COMMAND = re.compile(r"^\s*(?:\[\d+/\d+\]\s+)?(?P<home>:?(?:/[\w.+-]+){1,20})/bin/nvcc +-")
-_GENCODE = re.compile(r"code=\[?(?:compute_\d+[a-z]?,)?sm_(?P<sm>\d{2,3})(?P<suffix>[af]?)")
-_PYTHON_PATH = re.compile(r"/lib/python(?P<value>3\.\d{1,2})/(?:site|dist)-packages/")
-_CUDA_TAG = re.compile(r"\+cu(?P<digits>\d{3})$")
+_NVCC_COMMAND = Pattern(r"^\s*(?:\[\d+/\d+\]\s+)?(?P<home>:?(?:/[\w.+-]+){1,20})/bin/nvcc +-")
+_GENCODE = Pattern(r"code=\[?(?:compute_\d+[a-z]?,)?sm_(?P<sm>\d{2,3})(?P<suffix>[af]?)")
+_PYTHON_PATH = Pattern(r"/lib/python(?P<value>3\.\d{1,2})/(?:site|dist)-packages/")
+_CUDA_TAG = Pattern(r"\+cu(?P<digits>\d{3})$")
 LONGEST = 3000
 
 
 def read(text: str) -> Iterator[Statement]:
     shown = text[:LONGEST]
-    for key, pattern in _REPORTED:
-        found = pattern.search(shown)
+    for literal, key, pattern in _REPORTED:
+        found = pattern.search(shown) if literal in shown else None
         if found is not None:
             yield from _version(key, found["value"], Strength.REPORTED)
             return
     yield from _packages(shown)
     yield from _from_messages(shown)
-    found = _PYTHON_PATH.search(shown)
+    found = _PYTHON_PATH.search(shown) if "lib/python" in shown else None
     if found is not None:
         yield Statement("python", found["value"], Strength.PROSE)
 
 
 def _packages(shown: str) -> Iterator[Statement]:
+    if 'File "' in shown:
+        return
     for pattern, strength in (
         (_FREEZE, Strength.REPORTED),
         (_CONDA, Strength.REPORTED),
@@ -159,20 +162,20 @@ def _version(key: str, value: str, strength: Strength) -> Iterator[Statement]:
 
 
 def _from_messages(shown: str) -> Iterator[Statement]:
-    found = _MISMATCH.search(shown)
+    found = _MISMATCH.search(shown) if "mismatches" in shown else None
     if found is not None:
         yield Statement("cuda_toolkit", found["toolkit"], Strength.PRINTED)
         if found["torch"]:
             yield Statement("torch_cuda", found["torch"], Strength.PRINTED)
-    found = _COMPILED_WITH.search(shown)
+    found = _COMPILED_WITH.search(shown) if "same CUDA versions" in shown else None
     if found is not None:
         yield Statement("torch_cuda", found["torch"], Strength.PRINTED)
-    if _NO_NVCC.search(shown):
+    if ("nvcc" in shown or "CUDA_HOME" in shown) and _NO_NVCC.search(shown):
         yield Statement("cuda_toolkit", None, Strength.PRINTED)
-    found = _ARCH_LIST.search(shown)
+    found = _ARCH_LIST.search(shown) if "CUDA capabilities" in shown else None
     if found is not None:
         yield Statement("torch_arch_list", found["list"].split(), Strength.PRINTED)
-    found = _NVCC_COMMAND.match(shown)
+    found = _NVCC_COMMAND.match(shown) if "/bin/nvcc" in shown else None
     if found is not None:
         yield Statement("cuda_home", found["home"], Strength.PRINTED)
         targets = sorted({f"{sm[:-1]}.{sm[-1]}{suffix}" for sm, suffix in _GENCODE.findall(shown)})
