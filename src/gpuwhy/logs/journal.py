@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gpuwhy.logs.control import without_controls
+from gpuwhy.logs.control import without_controls, without_overwritten
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.prefixes import peel
 from gpuwhy.logs.prefixes.parentheses import more_specific
@@ -61,6 +61,8 @@ def _lines_of(number: int, entry: Mapping[str, Any], message: str, reference: fl
     unit = "" if writer is not None and writer.name == "kernel" else _unit(entry)
     outer_level = _level(entry)
     for part in without_controls(message).replace("\r\n", "\n").split("\n"):
+        if "\r" in part:
+            part = without_overwritten(part)
         text, process, inner_time, level = peel(part, time or reference)
         if process is None:
             process = writer

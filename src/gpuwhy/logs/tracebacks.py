@@ -19,6 +19,9 @@ from gpuwhy.logs.patterns import Pattern
 from gpuwhy.model.event import Frame, LogLine, RaisedException, Span
 
 HEAD = "Traceback (most recent call last)"
+GROUP_HEAD = "Exception Group " + HEAD
+MAX_DEPTH = 8
+"""Groups in groups deeper than this are read as text of the message."""
 MAX_FRAMES = 2000
 MAX_MESSAGE_LINES = 400
 MAX_CODE_LINES = 60
@@ -32,7 +35,8 @@ _CHAINS = {
     "The above exception was the direct cause of the following exception": "cause",
 }
 _EXCEPTION = Pattern(r"\s*(?:E\s+)?(?P<type>[A-Za-z_][\w.]{0,200})(?::(?: (?P<message>.*)|\s*)|\s*)$", re.DOTALL)
-_MARGIN = Pattern(r"\s*\|(?: |$)")
+_MARGIN = Pattern(r"\s*[|+](?: |$)")
+_IN_GROUP = Pattern(r"\s{0,40}(?:\||\+-)")
 _GROUP_RULE = Pattern(r"\s*\+[-+]{2,}(?: (?:\d+|\.\.\.) -+)?\s*$|\s*\+-\+-+ (?:\d+|\.\.\.) -+\s*$")
 _CUT = Pattern(r"\s*(?:\.{3}|…|\[\.{3}\]|\(\.{3}\)|<snip>|\[snip\]|\[truncated\]|\.{3} *\d+ more.*)\s*$", re.IGNORECASE)
 _REPEATED = Pattern(r"\s*\[Previous line repeated \d+ more times?\]\s*$")
@@ -99,18 +103,22 @@ def read(lines: Sequence[LogLine], at: int, log: str) -> Traceback | None:
             continue
         if not starts(text):
             break
-        block, end = reader.block(here, link)
-        if block is None:
-            break
-        blocks.append(block)
+        if GROUP_HEAD in text:
+            carried, end = reader.group(here, link)
+            blocks.extend(carried)
+        else:
+            block, end = reader.block(here, link)
+            if block is None:
+                break
+            blocks.append(block)
         link = ""
         last = end - 1
         here = reader.skip_blank(end)
-        if here >= len(lines) or not (is_chain(lines[here].text) or reader.in_group):
+        if here >= len(lines) or not is_chain(lines[here].text):
             break
     if not blocks:
         return None
-    return Traceback(tuple(reader.in_order(blocks)), at, last, frozenset(reader.quoted), frozenset(reader.owned))
+    return Traceback(tuple(blocks), at, last, frozenset(reader.quoted), frozenset(reader.owned))
 
 
 def read_message(lines: Sequence[LogLine], at: int) -> int:
@@ -148,6 +156,10 @@ def starts_exception(text: str) -> bool:
     return len(name) < 200 and " " not in name and is_exception_name(name)
 
 
+def _without_margin(line: LogLine) -> LogLine:
+    return msgspec.structs.replace(line, text=_MARGIN.sub("", line.text, count=1))
+
+
 def _next_filled(lines: Sequence[LogLine], at: int) -> int | None:
     for here in range(at, min(at + 4, len(lines))):
         if lines[here].text.strip():
@@ -156,36 +168,70 @@ def _next_filled(lines: Sequence[LogLine], at: int) -> int | None:
 
 
 class _Reader:
-    def __init__(self, lines: Sequence[LogLine], log: str) -> None:
+    """Reads blocks out of one stream and remembers which of its lines they took."""
+
+    def __init__(self, lines: Sequence[LogLine], log: str, depth: int = 0) -> None:
         self.lines = lines
         self.log = log
+        self.depth = depth
         self.quoted: set[int] = set()
         self.owned: set[int] = set()
-        self.in_group = False
-        self.groups: list[RaisedException] = []
 
     def skip_blank(self, at: int) -> int:
-        while at < len(self.lines) and (
-            not self.lines[at].text.strip()
-            or (self.in_group and not self._text(at).strip())
-            or (self.in_group and _GROUP_RULE.match(self.lines[at].text))
-        ):
+        while at < len(self.lines) and not self.lines[at].text.strip():
             at += 1
         return at
 
     def _text(self, at: int) -> str:
-        text = self.lines[at].text
-        return _MARGIN.sub("", text, count=1) if self.in_group else text
+        return self.lines[at].text
+
+    def group(self, at: int, link: str) -> tuple[list[RaisedException], int]:
+        """An exception group: what it carries was raised before it and comes first.
+
+        Its lines have a margin of bars, and a rule with a number before each exception that it carries.
+        """
+        end = at + 1
+        while end < len(self.lines) and _IN_GROUP.match(self.lines[end].text):
+            end += 1
+        parts: list[list[int]] = [[at]]
+        for here in range(at + 1, end):
+            if _GROUP_RULE.match(self.lines[here].text):
+                parts.append([])
+                self.owned.add(here)
+            else:
+                parts[-1].append(here)
+        own = self._part(parts[0], link)
+        carried = [block for part in parts[1:] for block in self._part(part, "")]
+        closing = [msgspec.structs.replace(block, link=block.link or "cause") for block in own] if carried else own
+        return [*carried, *closing], end
+
+    def _part(self, positions: Sequence[int], link: str) -> list[RaisedException]:
+        """The exceptions in some lines of a group, read without their margin."""
+        if not positions or self.depth >= MAX_DEPTH:
+            return []
+        lines = [_without_margin(self.lines[at]) for at in positions]
+        inner = _Reader(lines, self.log, self.depth + 1)
+        blocks: list[RaisedException] = []
+        if starts(lines[0].text):
+            block, _ = inner.block(0, link)
+            blocks = [block] if block is not None else []
+        else:
+            raised = _EXCEPTION.match(lines[0].text)
+            if raised is not None:
+                message = "\n".join([raised["message"] or "", *(line.text for line in lines[1:])]).strip()
+                blocks = [RaisedException(raised["type"], message, (), link, inner._span(0, len(lines) - 1))]
+                inner.owned.add(0)
+        self.quoted |= {positions[at] for at in inner.quoted}
+        self.owned |= {positions[at] for at in inner.owned}
+        return blocks
 
     def block(self, at: int, link: str) -> tuple[RaisedException | None, int]:
         """One exception: its head (if it has one), frames, code, and message."""
         first = at
         head = self.lines[at].text
-        group = "Exception Group " + HEAD in head
         if HEAD in head:
             self.owned.add(at)
             at += 1
-        self.in_group = self.in_group or group or head.lstrip().startswith("|")
         frames: list[Frame] = []
         indent = 0
         code = 0
@@ -224,16 +270,7 @@ class _Reader:
             block = RaisedException("", "", tuple(frames), link, self._span(first, at - 1))
         else:
             return None, at
-        if self.in_group and ("Group" in block.type or group):
-            self.groups.append(block)
         return block, end
-
-    def in_order(self, blocks: list[RaisedException]) -> list[RaisedException]:
-        """First raised first: what a group carries was raised before the group."""
-        carried = [block for block in blocks if block not in self.groups]
-        if not carried or not self.groups:
-            return blocks
-        return carried + [msgspec.structs.replace(block, link=block.link or "cause") for block in self.groups]
 
     def _is_code(self, text: str, indent: int) -> bool:
         own = len(text) - len(text.lstrip())

@@ -47,7 +47,8 @@ def peel_json(text: str, _reference: float) -> Peeled | None:
         "",
     )
     whole = message.rstrip("\r\n") + (f"\n{trace}" if trace else "")
-    return without_controls(whole), None, _time(time), NAMES.get(level.upper(), "")
+    whole = without_controls(whole).replace("\r\n", "\n").replace("\r", "\n")
+    return whole, None, _time(time), NAMES.get(level.upper(), "")
 
 
 def peel_logfmt(text: str, _reference: float) -> Peeled | None:
