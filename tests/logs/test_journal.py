@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from gpuwhy.logs import journal_lines, read_bytes
 from gpuwhy.model.event import Process
@@ -63,16 +64,15 @@ def test_kernel_and_manager_lines() -> None:
 
 
 def test_nonsense_entries() -> None:
-    log = journal_lines(
-        [
-            {},
-            {"MESSAGE": 5},
-            {"MESSAGE": [[1, 2], "x"]},
-            {"MESSAGE": [999, -1, "a"]},
-            "no entry",
-            {"MESSAGE": "x", "__REALTIME_TIMESTAMP": "-", "_PID": "many"},
-        ]
-    )  # type: ignore[list-item]
+    entries: list[Any] = [
+        {},
+        {"MESSAGE": 5},
+        {"MESSAGE": [[1, 2], "x"]},
+        {"MESSAGE": [999, -1, "a"]},
+        "no entry",
+        {"MESSAGE": "x", "__REALTIME_TIMESTAMP": "-", "_PID": "many"},
+    ]
+    log = journal_lines(entries)
     assert log.lines[-1].text == "x"
     assert log.lines[-1].time is None
 

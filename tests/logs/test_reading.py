@@ -200,5 +200,6 @@ def test_kernel_log() -> None:
     text = "[    5.000000] Linux version 6\n[ 2882.100153] Out of memory: Killed process 1 (x)\n"
     assert read_bytes(text.encode(), "x").kind == "kernel log"
     log = kernel_lines(text, boot_time=1_000_000.0)
-    assert (log.kind, log.lines[1].time) == ("kernel log", pytest.approx(1_002_882.100153))
+    assert log.kind == "kernel log"
+    assert log.lines[1].time == pytest.approx(1_002_882.100153)
     assert kernel_lines(text.splitlines()).lines[1].text == "Out of memory: Killed process 1 (x)"

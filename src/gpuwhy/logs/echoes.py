@@ -40,7 +40,7 @@ POINTING_BACKWARDS = (
     r"^CalledProcessError",
     r"subprocess-exited-with-error|metadata-generation-failed|Failed (?:building wheel|to build installable wheels)",
     r"This error originates from a subprocess",
-    r"collect2: error: ld returned|compilation terminated|compilation (?:aborted|failed)",
+    r"collect2: error: ld returned|compilation terminated|compilation aborted",
     r"NVCC compilation failed\s*$|\"NVCC compilation failed\"|nvcc compilation failed\s*$",
     r"^g?make(?:\[\d+\])?: \*\*\*",
     r"error: command '.{1,400}' failed",

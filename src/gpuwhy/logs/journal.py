@@ -82,7 +82,7 @@ def _text(value: object) -> str | None:
 
 
 def _field(entry: Mapping[str, Any], key: str) -> str:
-    return without_controls(_text(entry.get(key)) or "").replace("\n", " ")
+    return " ".join(without_controls(_text(entry.get(key)) or "").split())
 
 
 def _seconds(entry: Mapping[str, Any]) -> float | None:

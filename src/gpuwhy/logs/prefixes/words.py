@@ -26,6 +26,10 @@ _NCCL = Pattern(
 )
 _WORKER = Pattern(rf"(?P<name>(?:Vllm)?Worker[\w-]*|EngineCore\w*|APIServer\w*) (?=(?:{WORDS})[ :])")
 _MONTHS = frozenset(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"])
+_NOT_PROGRAMS = frozenset({"make", "gmake"})
+"""``make[2]: ***`` counts its own depth."""
+_ABOUT_PROCESS = ("segfault at", "general protection", "trap ")
+"""What the kernel says about a process, whose name and id it puts where loggers put the writer's."""
 LONGEST = 300
 
 
@@ -41,7 +45,7 @@ def peel(text: str, reference: float) -> Peeled | None:
         if word != "kernel:" and not word.endswith("]:"):
             return None
         found = _IDENT.match(text[:LONGEST])
-        if found is None:
+        if found is None or found["ident"] in _NOT_PROGRAMS or text.startswith(_ABOUT_PROCESS, found.end()):
             return None
         return text[found.end() :], ident_process(found["ident"], found["pid"], ""), None, ""
     if word.count(":") == 2:

@@ -46,7 +46,7 @@ _OTHERS: tuple[tuple[str, Pattern, bool], ...] = (
     ("hang", Pattern(r"task .{1,60} blocked for more than \d+ seconds"), False),
     ("mlx5", Pattern(r"mlx5_core .{0,200}(?:error|[Ll]ink down|fail)"), True),
 )  # fmt: skip
-_UNIT_IN_PATH = Pattern(r"/([^/,\s]{1,200}\.(?:service|scope|slice))(?:/|$)")
+_UNIT_IN_PATH = Pattern(r"/([^/,\s]{1,200}\.(?:service|scope|slice))(?=/|$)")
 _CONTAINER_IN_PATH = Pattern(r"(?:docker[-/]|libpod-|cri-containerd-)([0-9a-f]{12,64})")
 LONGEST = 2000
 
@@ -107,7 +107,7 @@ def _oom(text: str) -> Recognised | None:
 
 def unit_of_cgroup(path: str) -> str:
     """The unit of a control group: the innermost service or scope, ``sglang.service`` of ``/system.slice/sglang.service``."""
-    units: list[str] = [unit for unit in _UNIT_IN_PATH.findall(path + "/") if not unit.endswith(".slice")]
+    units: list[str] = [unit for unit in _UNIT_IN_PATH.findall(path) if not unit.endswith(".slice")]
     services = [unit for unit in units if unit.endswith(".service") and not unit.startswith("user@")]
     return (services or units or [""])[-1]
 

@@ -1,0 +1,247 @@
+"""From events to the incident: lives, what came before, and the primary event."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from gpuwhy.logs import find_incidents, kernel_lines, open_log, read_bytes
+from gpuwhy.model.event import Event, Log
+from gpuwhy.model.incident import Incident
+
+DATA = Path(__file__).parents[1] / "data" / "logs"
+
+
+def log(text: str, name: str = "x") -> Log:
+    return read_bytes(textwrap.dedent(text).encode(), name)
+
+
+def incident(*texts: str) -> Incident:
+    return find_incidents([log(text, f"log {at}") for at, text in enumerate(texts)])
+
+
+def primary(*texts: str) -> Event:
+    event = incident(*texts).primary_event
+    assert event is not None
+    return event
+
+
+def test_the_seed() -> None:
+    found = find_incidents([open_log(DATA / "sglang.log")])
+    event = found.primary_event
+    assert event is not None
+    assert event.text == "RuntimeError: FlashInfer requires GPUs with sm75 or higher"
+    assert (event.span.first, event.span.last, event.place.line, len(event.repeats)) == (38, 67, 67, 1)
+    assert event.process is not None
+    assert event.process.rank == 0
+    assert len(event.exceptions[0].frames) == 14
+    assert event.exceptions[0].frames[-1].function == "check_cuda_arch"
+    warning = found.events[0]
+    assert (warning.kind, warning.text, len(warning.repeats)) == (
+        "warning",
+        "Failed to get device capability: SM 12.x requires CUDA >= 12.9.",
+        17,
+    )
+    assert (found.engine, found.lives, found.is_failure) == ("sglang", 1, True)
+
+
+def test_the_seed_in_a_journal_with_the_other_unit_killed_before() -> None:
+    found = find_incidents([open_log(DATA / "incident.export")])
+    event = found.primary_event
+    assert event is not None
+    assert event.text == "RuntimeError: FlashInfer requires GPUs with sm75 or higher"
+    assert (found.unit, found.lives, found.engine) == ("sglang.service", 3, "sglang")
+    assert event.place.line is not None
+    assert event.place.line > 216, "the last of the three lives"
+    before = [found.event(identity) for identity in found.before]
+    assert [(one.kind, one.unit) for one in before][:2] == [
+        ("kernel", "sglang-eagle3.service"),
+        ("unit", "sglang-eagle3.service"),
+    ]
+    assert before[0].detail["process"] == "sglang::schedul"
+    assert event.id not in found.before
+    numbers = {line.number for line in found.logs[0].lines}
+    assert 46 not in numbers, "lines of earlier lives are left out"
+    assert {3, 4, 217, 254} <= numbers
+    assert "other lives" in found.logs[0].notes[-1]
+
+
+def test_single_life_after_another_unit_was_killed() -> None:
+    full = open_log(DATA / "incident.export")
+    one = Log(full.name, full.kind, tuple(line for line in full.lines if line.number <= 110))
+    found = find_incidents([one])
+    assert found.lives == 1
+    assert found.primary_event is not None
+    assert found.primary_event.kind == "exception"
+    assert found.event(found.before[0]).kind == "kernel"
+
+
+def test_nothing_but_the_killed_unit() -> None:
+    full = open_log(DATA / "incident.export")
+    found = find_incidents([Log(full.name, full.kind, full.lines[:7])])
+    assert found.unit == "sglang-eagle3.service"
+    assert found.primary_event is not None
+    assert (found.primary_event.kind, found.primary_event.tool) == ("kernel", "oom")
+
+
+def test_healthy_log() -> None:
+    found = incident(
+        """\
+        [2026-11-29 10:04:09] server_args=ServerArgs(model_path='/m')
+        WARNING 11-29 10:04:10 [x.py:1] User-specified max_model_len is large
+        [2026-11-29 10:07:39] The server is fired up and ready to roll!
+        INFO:     127.0.0.1:1 - "GET /health HTTP/1.1" 200 OK
+        """
+    )
+    assert found.primary is None
+    assert not found.is_failure
+
+
+def test_an_exception_that_the_server_survived() -> None:
+    served = 'INFO:     127.0.0.1:1 - "POST /v1/chat HTTP/1.1" 200 OK\n' * 9
+    found = find_incidents([log("INFO:     Application startup complete.\nValueError: prompt too long\n" + served)])
+    assert not found.is_failure
+
+
+def test_lives_of_a_container() -> None:
+    life = """\
+INFO 04-19 17:2{n}:10 api_server.py:149] vLLM API server version 0.9.0
+WARNING 04-19 17:2{n}:11 [x.py:1] warning of life {n}
+ValueError: error of life {n}
+"""
+    found = find_incidents([log(life.format(n=1) + life.format(n=2) + life.format(n=3))])
+    assert found.lives == 3
+    assert found.primary_event is not None
+    assert found.primary_event.text == "ValueError: error of life 3"
+    assert all("life 1" not in event.text and "life 2" not in event.text for event in found.events)
+
+
+def test_the_last_life_that_failed_when_the_newest_is_healthy() -> None:
+    found = incident(
+        """\
+        INFO 04-19 17:20:10 api_server.py:149] vLLM API server version 0.9.0
+        ValueError: error of the first life
+        INFO 04-19 17:30:10 api_server.py:149] vLLM API server version 0.9.0
+        INFO:     Application startup complete.
+        """
+    )
+    assert found.lives == 2
+    assert found.primary_event is not None
+    assert found.primary_event.text == "ValueError: error of the first life"
+
+
+def test_earliest_in_time_over_all_logs() -> None:
+    event = primary(
+        "(Worker_TP15 pid=2) ERROR 08-10 23:02:38 [m.py:1] RuntimeError: something closed\n",
+        "(Worker_TP12 pid=1) ERROR 08-10 23:02:36 [m.py:1] zmq.error.ZMQError: Address already in use\n",
+    )
+    assert event.text == "zmq.error.ZMQError: Address already in use"
+
+
+def test_kernel_outranks_the_program() -> None:
+    text = "CUDA error: unspecified launch failure\n"
+    kernel = kernel_lines("[ 2882.1] x\n[ 2882.100153] NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus.\n")
+    found = find_incidents([log(text), kernel])
+    assert found.primary_event is not None
+    assert found.primary_event.detail["number"] == "79"
+
+
+def test_a_kernel_message_long_after_the_failure_does_not() -> None:
+    found = incident(
+        """\
+        [2026-11-29 10:00:00] ValueError: bad
+        [Sun Nov 29 10:05:00 2026] NVRM: Xid (PCI:0000:01:00): 43, pid=1, name=python3, Ch 1
+        """
+    )
+    assert found.primary_event is not None
+    assert found.primary_event.kind == "exception"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            """\
+            subprocess.CalledProcessError: Command '['ninja']' returned non-zero exit status 1.
+            RuntimeError: Ninja build failed. Ninja output:
+            FAILED: x.o
+            nvcc fatal   : Unsupported gpu architecture 'compute_120'
+            ninja: build stopped: subcommand failed.
+            RuntimeError: Engine core initialization failed. See root cause above.
+            """,
+            "nvcc fatal   : Unsupported gpu architecture 'compute_120'",
+        ),
+        (
+            """\
+            ImportError:
+            [sgl_kernel] CRITICAL: Could not load any common_ops library!
+
+            Error details from previous import attempts:
+            - ImportError: libnvrtc.so.12: cannot open shared object file: No such file or directory
+            - ModuleNotFoundError: No module named 'common_ops'
+            """,
+            "ImportError: libnvrtc.so.12: cannot open shared object file: No such file or directory",
+        ),
+        (
+            """\
+            The repository x contains custom code which must be executed to load the model.
+            You can avoid this prompt in future by passing the argument `trust_remote_code=True`.
+            EOFError: EOF when reading a line
+            """,
+            "You can avoid this prompt in future by passing the argument `trust_remote_code=True`.",
+        ),
+        (
+            """\
+            (W pid=1) worker-0:1:2 [0] misc/ibvwrap.cc:217 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory
+            (W pid=1) RuntimeError: NCCL error: unhandled system error (run with NCCL_DEBUG=INFO for details)
+            (E pid=2) ERROR EngineCore failed to start.
+            """,
+            "misc/ibvwrap.cc:217 NCCL WARN Call to ibv_reg_mr_iova2 failed with error Cannot allocate memory",
+        ),
+        (
+            """\
+            kernel: NVRM: Xid (PCI:0000:dc:00): 45, pid=18, name=python3, Ch 00000001 caused by previous Xid 149
+            kernel: NVRM: Xid (PCI:0000:ed:00): 145, NVLINK: RLW_REMAP Nonfatal
+            """,
+            "NVRM: Xid (PCI:0000:ed:00): 145, NVLINK: RLW_REMAP Nonfatal",
+        ),
+        (
+            """\
+            (E pid=1) ERROR 09-10 09:37:41 [m.py:3] Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down
+            """,
+            "Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down",
+        ),
+    ],
+    ids=[
+        "build inside wrappers",
+        "inner import error",
+        "prompt before EOF",
+        "NCCL warning",
+        "Xid echo",
+        "nothing but an echo",
+    ],
+)
+def test_primary(text: str, expected: str) -> None:
+    assert primary(text).text == expected
+
+
+def test_no_logs_and_empty_logs() -> None:
+    assert find_incidents([]).primary is None
+    assert find_incidents([Log("x", "log", ())]).is_failure is False
+
+
+@pytest.mark.parametrize(
+    ("text", "engine"),
+    [
+        ("vllm: error: unrecognized arguments: serve /m\n", "vllm"),
+        ('  File "/opt/lib/sglang/srt/x.py", line 1, in f\nRuntimeError: x\n', "sglang"),
+        ("ggml_cuda_compute_forward: ADD failed\nCUDA error: no\n", "llama.cpp"),
+        ("ollama.service: State 'stop-sigterm' timed out. Killing.\nggml-cuda.cu: CUDA error: x\n", "ollama"),
+        ("[TensorRT-LLM][ERROR] Assertion failed: x\n", "tensorrt-llm"),
+        ("RuntimeError: x\n", ""),
+    ],
+)
+def test_engine(text: str, engine: str) -> None:
+    assert incident(text).engine == engine
