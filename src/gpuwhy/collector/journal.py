@@ -15,7 +15,8 @@ from gpuwhy.collector.probing import Absent, Denied, Failed, Notes, NoValue, Req
 from gpuwhy.collector.unit import NAME, SUFFIXES
 
 FIELDS = ("time", "pid", "process", "priority", "origin", "text")
-"""The columns of an entry. ``time`` in seconds since the epoch; ``origin`` is ``unit``, ``systemd`` or ``kernel``."""
+"""The columns of an entry. ``time`` in seconds since the epoch; ``origin`` is ``systemd`` for
+its own lines about the unit, else the transport that brought the line: ``stdout``, ``journal``, ``syslog``, ``kernel``."""
 
 MOST_LINES = 20000
 
@@ -198,11 +199,8 @@ def parse(raw: bytes) -> "Optional[tuple[List[Any], str]]":
     text = _text(fields.get("MESSAGE"))
     if text is None:
         return None
-    transport = _text(fields.get("_TRANSPORT"))
-    origin = "unit"
-    if transport == "kernel":
-        origin = "kernel"
-    elif fields.get("UNIT") and _text(fields.get("_PID")) == "1":
+    origin = _text(fields.get("_TRANSPORT")) or ""
+    if origin != "kernel" and fields.get("UNIT") and _text(fields.get("_PID")) == "1":
         origin = "systemd"
     pid = _text(fields.get("_PID")) or _text(fields.get("SYSLOG_PID")) or ""
     priority = _text(fields.get("PRIORITY")) or ""

@@ -8,7 +8,7 @@ OK, ABSENT, DENIED, TIMED_OUT, FAILED = "ok", "absent", "denied", "timed out", "
 Request = Dict[str, Any]
 
 
-class NoValue(Exception):
+class NoValue(Exception):  # noqa: N818 - an outcome, not an error
     """A probe has nothing to tell, and says why. The classes below are the ways in which that happens."""
 
     status = FAILED

@@ -7,9 +7,11 @@ It reads its first request from standard input, as one line of JSON. It ends its
 output is closed, or when its input is; it writes nothing but its output, and leaves no process behind.
 """
 
+import io
 import json
 import os
 import select
+import signal
 import sys
 import threading
 import time
@@ -227,6 +229,17 @@ class Input:
     def __init__(self) -> None:
         self._buffer = b""
 
+    def take_buffered(self) -> None:
+        """Takes what Python's own reader holds beyond the text of this program, which came over the same input."""
+        reader = sys.stdin.buffer
+        if not isinstance(reader, io.BufferedReader):
+            return
+        os.set_blocking(0, False)
+        try:
+            self._buffer += reader.read1(1 << 22) or b""
+        finally:
+            os.set_blocking(0, True)
+
     def line(self, timeout: float) -> Optional[bytes]:
         """The next line; None at the end of the input or when nothing came in time."""
         deadline = time.monotonic() + timeout
@@ -271,11 +284,14 @@ def parse_request(line: Optional[bytes]) -> Request:
 
 
 def main() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda _number, _frame: end(0))
     watcher = threading.Thread(target=watch_output)
     watcher.daemon = True
     watcher.start()
     source = Input()
     output = Output(Redactor())
+    source.take_buffered()
     request = parse_request(source.line(30.0))
     started = time.monotonic()
     Collection(request, output).run()

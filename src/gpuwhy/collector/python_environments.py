@@ -101,6 +101,7 @@ def describe(interpreter: str, variables: Dict[str, str], via: str) -> Optional[
         "base": base,
         "version": version,
         "folders": folders,
+        "made_by_uv": "uv" in settings,
         "via": via,
     }
 

@@ -1,0 +1,124 @@
+"""Takes a snapshot of a live target, and goes on asking it over the same connection."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from gpuwhy import __version__
+from gpuwhy.collector.bundle import program
+from gpuwhy.snapshot.document import Excerpt, Probe, Snapshot, Subject
+from gpuwhy.snapshot.file import from_document
+from gpuwhy.targets import Ask, HostTarget, Reply
+
+DEADLINE = 8.0
+"""Seconds that the probes are given altogether."""
+
+CONNECTING = 25.0
+"""Seconds that reaching the target may take on top: a jump host, a slow key exchange, a passphrase."""
+
+JOURNAL_VARIABLE = "GPUWHY_JOURNAL_DIRECTORY"
+"""Names a folder of journal files on the target that are read in place of its own journal."""
+
+OnProbe = Callable[[Probe], None]
+
+
+class Session:
+    """A target that is being examined: one connection from the first probe to the last request.
+
+    Use it as a context manager. :attr:`snapshot` always holds everything that was brought home so far.
+    """
+
+    def __init__(self, target: HostTarget, unit: str = "") -> None:
+        """Connects. Raises :class:`gpuwhy.targets.TargetError`."""
+        self._target = target
+        self._unit = unit
+        self._excerpts: list[Excerpt] = []
+        self._snapshot: Snapshot | None = None
+        self._connection = target.open(program())
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def collect(self, on_probe: OnProbe | None = None, deadline: float = DEADLINE) -> Snapshot:
+        """Run the probes; ``on_probe`` sees each as it comes. Raises TargetError when not one of them came."""
+        started, begun = time.time(), time.monotonic()
+        results: list[dict[str, Any]] = []
+
+        def keep(result: dict[str, Any]) -> None:
+            try:
+                probe = msgspec.convert(result, Probe)
+            except msgspec.ValidationError:
+                return
+            results.append(result)
+            if on_probe is not None:
+                on_probe(probe)
+
+        end = self._connection.collect(self._request(deadline), keep, deadline + CONNECTING)
+        document = {
+            "gpuwhy_version": __version__,
+            "target": msgspec.to_builtins(Subject(self._target.kind, self._target.name, self._unit)),
+            "started": round(started, 3),
+            "duration": round(time.monotonic() - begun, 3),
+            "is_complete": bool(end),
+            "probes": results,
+            "redacted": end.get("redacted") or {},
+            "target_python": str(end.get("python") or ""),
+        }
+        self._snapshot = from_document(document, self._target.name)
+        return self._snapshot
+
+    def ask(self, asks: Iterable[Ask], deadline: float = 10.0) -> list[Reply]:
+        """Answers in the order of ``asks``; each is kept in the snapshot, and one asked before is not asked again."""
+        wanted = list(asks)
+        known = {_key(excerpt): excerpt for excerpt in self._excerpts}
+        new = [ask for ask in dict.fromkeys(wanted) if _key(ask) not in known]
+        for ask, reply in zip(new, self._connection.ask(new, deadline) if new else [], strict=True):
+            excerpt = Excerpt(
+                ask.ask, ask.path, reply.status, reply.value, reply.reason, ask.first, ask.last, ask.offset, ask.length
+            )
+            known[_key(ask)] = excerpt
+            self._excerpts.append(excerpt)
+        found = [known[_key(ask)] for ask in wanted]
+        return [Reply(status=each.status, reason=each.reason, value=each.value) for each in found]
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """What was collected and asked until now. Raises RuntimeError before :meth:`collect`."""
+        if self._snapshot is None:
+            raise RuntimeError("nothing was collected yet")
+        return msgspec.structs.replace(self._snapshot, excerpts=tuple(self._excerpts))
+
+    def close(self) -> None:
+        """End the collector on the target. Safe to call twice."""
+        self._connection.close()
+
+    def _request(self, deadline: float) -> dict[str, Any]:
+        request: dict[str, Any] = {"deadline": deadline}
+        if self._unit:
+            request["unit"] = self._unit
+        if os.environ.get(JOURNAL_VARIABLE):
+            request["journal_directory"] = os.environ[JOURNAL_VARIABLE]
+        return request
+
+
+def _key(asked: Ask | Excerpt) -> tuple[Any, ...]:
+    return (asked.ask, asked.path, asked.first, asked.last, asked.offset, asked.length)
+
+
+def collect(
+    target: HostTarget, unit: str = "", on_probe: OnProbe | None = None, deadline: float = DEADLINE
+) -> Snapshot:
+    """A snapshot of ``target``, taken over one connection that ends with it. Raises TargetError."""
+    with Session(target, unit) as session:
+        return session.collect(on_probe, deadline)
