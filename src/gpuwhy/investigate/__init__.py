@@ -1,5 +1,21 @@
 """The loop: collect, judge, fetch what is missing, judge again, conclude; and the record of every question asked."""
 
-from gpuwhy.investigate.log import diagnose_log
+from __future__ import annotations
 
-__all__ = ["diagnose_log"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpuwhy.investigate.log import diagnose_log, diagnose_logs
+    from gpuwhy.investigate.target import investigate
+
+__all__ = ["diagnose_log", "diagnose_logs", "investigate"]
+
+_HOMES = {"diagnose_log": "log", "diagnose_logs": "log", "investigate": "target"}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{home}"), name)

@@ -26,12 +26,23 @@ class Certainty(str, enum.Enum):
         return ("proven", "likely", "possible").index(self.value)
 
 
+class SourceCheck(msgspec.Struct, frozen=True):
+    """Where the installed source would show a link: a file of the target, and the text that one of its lines holds."""
+
+    path: str
+    text: str
+
+
 class Link(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One link of a chain, cause first, symptom last. ``is_swallowed``: the program hid this step from its user."""
+    """One link of a chain, cause first, symptom last. ``is_swallowed``: the program hid this step from its user.
+
+    ``source`` lets the investigation look the link up in the installed source, where it can reach that.
+    """
 
     statement: str
     evidence: Evidence | None = None
     is_swallowed: bool = False
+    source: SourceCheck | None = None
 
 
 class Missing(msgspec.Struct, frozen=True, omit_defaults=True):

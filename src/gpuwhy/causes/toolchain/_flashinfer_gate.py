@@ -17,7 +17,7 @@ from gpuwhy.causes._signs import Sign, says
 from gpuwhy.knowledge import flashinfer
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
-from gpuwhy.model.finding import Link, Missing
+from gpuwhy.model.finding import Link, Missing, SourceCheck
 from gpuwhy.model.host import Environment, Gpus, Packages, Resolution, ToolkitInstall, Toolkits
 
 SIGNS: tuple[Sign, ...] = (
@@ -209,22 +209,39 @@ def chain(case: Case, gate: Gate, gpus: Gpus | Unknown) -> tuple[Link, ...]:
     if gpu is None and gate.gate_message is not None:
         gpu = case.evidence(gate.gate_message, "the message is only raised for an SM 12.x GPU")
     capability = gate.capability or "12.x"
+    context = _installed(case, gate, "compilation_context.py")
     links = [
         Link(f"The GPU has compute capability {capability}", gpu or inferred("an SM 12.x GPU is the usual one")),
         Link(_toolkit_sentence(gate, needed), _toolkit_evidence(case, gate)),
         Link(
             f"CompilationContext._normalize_cuda_arch raises: SM 12.x needs CUDA >= {needed}",
             _shown(case, gate.gate_message, "the text of the exception"),
+            source=_check(context, f"requires CUDA >= {needed}"),
         ),
         Link(
             "CompilationContext.__init__ catches every exception and only logs a warning",
             _shown(case, gate.swallowed, "the warning that replaced the exception"),
             is_swallowed=True,
+            source=_check(context, "Failed to get device capability"),
         ),
-        Link("TARGET_CUDA_ARCHS stays an empty set", _detected(case, gate)),
+        Link(
+            "TARGET_CUDA_ARCHS stays an empty set",
+            _detected(case, gate),
+            source=_check(context, "TARGET_CUDA_ARCHS = set()"),
+        ),
         _last_link(case, gate),
     ]
     return tuple(links)
+
+
+def _installed(case: Case, gate: Gate, name: str) -> str | None:
+    """The path of a file of the installed FlashInfer, from the frames of the failure."""
+    frame = case.frame_in(gate.symptom, "/flashinfer/")
+    return None if frame is None else frame.path.partition("/flashinfer/")[0] + "/flashinfer/" + name
+
+
+def _check(path: str | None, text: str) -> SourceCheck | None:
+    return None if path is None else SourceCheck(path, text)
 
 
 def _toolkit_sentence(gate: Gate, needed: str) -> str:
@@ -256,10 +273,10 @@ def _shown(case: Case, match: Match | None, statement: str) -> Evidence:
 def _detected(case: Case, gate: Gate) -> Evidence:
     if (gate.symptom.group("detected") or "").strip() in ("[]", "{}"):
         return case.evidence(gate.symptom, "the message prints the empty set")
-    layout = case.fact_evidence(
-        "jit_cache.flashinfer_without_arch", "the JIT cache folder lacks its architecture level"
-    )
-    return layout or inferred("follows from the swallowed exception; read in the released source")
+    for path, fact in case.facts.group("files").items():
+        if "flashinfer" in path and "without an architecture level" in str(fact.value):
+            return fact.evidence
+    return inferred("follows from the swallowed exception; read in the released source")
 
 
 def _last_link(case: Case, gate: Gate) -> Link:

@@ -1,0 +1,144 @@
+"""Investigate a target: collect, judge, look up in the installed source what is only inferred, conclude."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gpuwhy.diagnosis import completed
+from gpuwhy.investigate.concluding import conclude
+from gpuwhy.investigate.log import diagnose_log, judged
+from gpuwhy.investigate.record import Record
+from gpuwhy.investigate.source import Questioner, confirmed
+from gpuwhy.logs import facts_in, journal_lines
+from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.model.event import Log
+from gpuwhy.model.fact import Facts
+from gpuwhy.snapshot import (
+    Probe,
+    Session,
+    Snapshot,
+    decode,
+    facts_of,
+    failing_services,
+    is_snapshot,
+    journal_entries,
+    kernel_entries,
+)
+from gpuwhy.snapshot.collecting import DEADLINE
+from gpuwhy.snapshot.document import Excerpt
+from gpuwhy.targets import Ask, FileTarget, HostTarget, Reply, Target, TargetError
+
+OnProbe = Callable[[Probe], None]
+
+
+def investigate(
+    target: Target,
+    *,
+    unit: str = "",
+    facts: Facts | None = None,
+    on_probe: OnProbe | None = None,
+    deadline: float = DEADLINE,
+) -> Diagnosis:
+    """Find out why a service failed. ``facts`` given by hand win over what is collected.
+
+    Raises :class:`gpuwhy.targets.TargetError` when the target cannot be reached or read, and
+    :class:`gpuwhy.logs.UnreadableLog` or :class:`gpuwhy.snapshot.SnapshotError` for a file that is neither log nor
+    snapshot.
+    """
+    if isinstance(target, FileTarget):
+        data = target.read()
+        if is_snapshot(data):
+            snapshot = decode(data, target.name)
+            return _diagnosed(snapshot, _Excerpts(snapshot), facts, target.name)
+        return diagnose_log(data, target.name if target.name != "-" else "standard input", facts)
+    if not isinstance(target, HostTarget):
+        raise TargetError(f"{target.name} is no place that can be examined")
+    with Session(target, unit) as session:
+        snapshot = session.collect(on_probe, deadline)
+        return _diagnosed(snapshot, session, facts, target.name)
+
+
+def _diagnosed(snapshot: Snapshot, source: Questioner, given: Facts | None, where: str) -> Diagnosis:
+    record = Record()
+    for probe in snapshot.probes:
+        record.add(
+            f"probe {probe.name}",
+            ", ".join(probe.sources[:6]) or probe.subject,
+            probe.status,
+            probe.reason or "; ".join(probe.remarks),
+            duration=probe.duration,
+        )
+    logs = _logs(snapshot)
+    known = Facts()
+    for log in logs:
+        known = known.merged(facts_in(log))
+    known = known.merged(facts_of(snapshot))
+    if given is not None:
+        known = known.merged(given)
+        record.add("what is known of the host", "facts given by hand", "ok", f"{len(given)} facts")
+    incident, judgement = judged(logs, known, record)
+    judgement = confirmed(judgement, source, record)
+    return conclude(
+        where,
+        incident,
+        judgement,
+        completed(known),
+        record,
+        is_examined=bool(judgement.findings) or _is_examined(snapshot),
+        notes=_notes(snapshot),
+    )
+
+
+def _logs(snapshot: Snapshot) -> list[Log]:
+    """The journal of the unit, and the kernel's lines."""
+    journal = snapshot.value("journal")
+    unit = str(journal.get("unit", "")) if isinstance(journal, dict) else ""
+    logs = [
+        journal_lines(journal_entries(snapshot), f"journal of {unit}" if unit else "journal"),
+        journal_lines(kernel_entries(snapshot), "kernel log"),
+    ]
+    return [log for log in logs if log.lines]
+
+
+def _is_examined(snapshot: Snapshot) -> bool:
+    """Whether enough was seen to say "no failure": the service's own words, or its manager's."""
+    journal, unit = snapshot.probe("journal"), snapshot.probe("unit")
+    return any(probe is not None and probe.status == "ok" for probe in (journal, unit))
+
+
+def _notes(snapshot: Snapshot) -> list[str]:
+    notes = []
+    candidates = failing_services(snapshot)
+    if len(candidates) > 1:
+        others = ", ".join(f"{each.name} ({each.state or each.kind})" for each in candidates[1:6])
+        notes.append(f"{candidates[0].name} was examined; also failing here: {others}. Choose with --unit.")
+    elif candidates:
+        notes.append(f"{candidates[0].name} was examined: it is the service that fails here.")
+    if not snapshot.is_complete:
+        notes.append("The collection ended early; what is missing was not looked at, and does not read as absent.")
+    for name in ("journal", "kernel_log", "gpus", "environment"):
+        probe = snapshot.probe(name)
+        if probe is not None and probe.status in ("denied", "timed out", "failed"):
+            notes.append(f"{name}: {probe.reason or probe.status} ({probe.status})")
+    return notes
+
+
+class _Excerpts:
+    """Answers from what a snapshot kept; what was not asked then cannot be asked now."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._by_key: dict[tuple[object, ...], Excerpt] = {
+            (each.ask, each.path, each.first, each.last): each for each in snapshot.excerpts
+        }
+
+    def ask(self, asks: list[Ask], deadline: float = 10.0) -> list[Reply]:
+        del deadline
+        replies = []
+        for ask in asks:
+            kept = self._by_key.get((ask.ask, ask.path, ask.first, ask.last))
+            replies.append(
+                Reply(status="absent", reason="not in this snapshot")
+                if kept is None
+                else Reply(status=kept.status, reason=kept.reason, value=kept.value)
+            )
+        return replies
