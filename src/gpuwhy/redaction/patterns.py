@@ -49,7 +49,7 @@ FORMS: Dict[str, Pattern[str]] = {
 HINTS = (
     "token", "secret", "passw", "pwd", "key", "auth", "bearer", "credential", "cookie",
     "hf_", "api_org_", "sk-", "rk-", "pk-", "sk_", "rk_", "gsk_", "rpa_", "aiza", "ya29.", "xox", "hvs.", "sg.",
-    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "npm_", "pypi-", "dckr_", "akia", "asia", "agpa", "aroa", "anpa",
+    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "npm_", "pypi-", "dckr_", "nvapi-", "akia", "asia", "agpa", "aroa", "anpa",
     "eyj", "://",
 )  # fmt: skip
 """A text that has none of these (in lower case) holds nothing to look for: saves nine in ten lines of a journal."""

@@ -52,16 +52,23 @@ class Redactor:
             self._learn_named(value)
 
     def _text(self, text: str) -> str:
-        if self._literal is not None:
-            text = self._literal.sub(lambda found: self._replace("seen before", found.group()), text)
+        text = self._without_learned(text)
         lowered = text.lower()
         if not any(hint in lowered for hint in patterns.HINTS):
             return text
         self._note_tokens(text)
+        learned = len(self._learned)
         for kind, form in patterns.FORMS.items():
             text = form.sub(lambda found, kind=kind: self._replace_group(kind, found), text)  # type: ignore[misc]
         text = patterns.OPTION.sub(lambda found: self._replace_named("command-line option", found), text)
-        return patterns.ASSIGNMENT.sub(lambda found: self._replace_named("by name", found), text)
+        text = patterns.ASSIGNMENT.sub(lambda found: self._replace_named("by name", found), text)
+        # A text may give a secret away in one place and repeat it in another.
+        return self._without_learned(text) if len(self._learned) > learned else text
+
+    def _without_learned(self, text: str) -> str:
+        if self._literal is None:
+            return text
+        return self._literal.sub(lambda found: self._replace("seen before", found.group()), text)
 
     def _value(self, value: Any, block: "_Block") -> Any:
         if isinstance(value, str):
