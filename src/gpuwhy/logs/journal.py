@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -127,11 +126,13 @@ def is_export(data: bytes) -> bool:
 
 def is_json(text: str) -> bool:
     """Whether ``text`` holds entries as ``journalctl -o json`` prints them."""
-    return _JSON_SIGN.match(text[:65536]) is not None
+    return text[:200].lstrip("\x1e \t\r\n").startswith("{") and _JSON_SIGN.match(text[:65536]) is not None
 
 
 def entries_of_json(text: str) -> Iterator[dict[str, Any]]:
     """One entry a line; lines that are no JSON object are passed over."""
+    import json
+
     for line in text.split("\n"):
         stripped = line.strip("\x1e \r\t")
         if not stripped.startswith("{"):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import calendar
 import functools
 import time
 
@@ -21,6 +20,8 @@ _MONTHS = {
     for at, name in enumerate(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"], 1)
 }
 DAY = 86400.0
+_DAYS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+_DAYS_TO_1970 = 1969 * 365 + 1969 // 4 - 1969 // 100 + 1969 // 400
 
 
 @functools.lru_cache(maxsize=4096)
@@ -85,8 +86,12 @@ def _without_year(
 
 
 def _seconds(year: int, month: int, day: int, hour: int, minute: int, second: int) -> float | None:
-    if not (1970 <= year < 3000 and 1 <= month <= 12 and 1 <= day <= calendar.monthrange(year, month)[1]):
+    is_leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
+    if not (1970 <= year < 3000 and 1 <= month <= 12 and 1 <= day <= _DAYS[month] + (is_leap and month == 2)):
         return None
     if hour > 23 or minute > 59 or second > 60:
         return None
-    return float(calendar.timegm((year, month, day, hour, minute, second)))
+    before = year - 1
+    days = before * 365 + before // 4 - before // 100 + before // 400 - _DAYS_TO_1970
+    days += sum(_DAYS[1:month]) + (is_leap and month > 2) + day - 1
+    return float(((days * 24 + hour) * 60 + minute) * 60 + second)

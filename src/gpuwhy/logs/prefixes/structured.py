@@ -7,8 +7,6 @@ time=2024-08-01T10:00:00.000Z level=ERROR source=sched.go:455 msg="error loading
 
 from __future__ import annotations
 
-import json
-
 from gpuwhy.logs import stamps
 from gpuwhy.logs.control import without_controls
 from gpuwhy.logs.patterns import Pattern
@@ -31,6 +29,8 @@ def peel_json(text: str, _reference: float) -> Peeled | None:
     stripped = text.rstrip()
     if not stripped.endswith("}") or len(stripped) > MAX_RECORD or '"' not in stripped[:3]:
         return None
+    import json  # most logs hold none
+
     try:
         record = json.loads(stripped)
     except (ValueError, RecursionError):

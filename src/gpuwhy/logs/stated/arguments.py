@@ -6,12 +6,15 @@ non-default args: {'model': 'Qwen/Qwen3-8B', 'kv_cache_dtype': 'fp8'}
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.stated._types import Statement, Strength
+
+if TYPE_CHECKING:
+    import ast
 
 LITERALS = ("ServerArgs(", "non-default args:")
 _SGLANG = Pattern(r"ServerArgs\((?P<inside>.*)\)", re.DOTALL)
@@ -34,6 +37,8 @@ def read(text: str) -> Iterator[Statement]:
 
 
 def _keywords(source: str) -> Iterator[Statement]:
+    import ast
+
     call = _parsed(source)
     if isinstance(call, ast.Call):
         for keyword in call.keywords[:MAX_ARGUMENTS]:
@@ -42,6 +47,8 @@ def _keywords(source: str) -> Iterator[Statement]:
 
 
 def _mapping(source: str) -> Iterator[Statement]:
+    import ast
+
     mapping = _parsed(source)
     if isinstance(mapping, ast.Dict):
         for key, value in list(zip(mapping.keys, mapping.values, strict=True))[:MAX_ARGUMENTS]:
@@ -50,6 +57,8 @@ def _mapping(source: str) -> Iterator[Statement]:
 
 
 def _parsed(source: str) -> ast.expr | None:
+    import ast
+
     try:
         return ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -58,6 +67,8 @@ def _parsed(source: str) -> ast.expr | None:
 
 def _statement(name: str, node: ast.expr) -> Iterator[Statement]:
     """Values that are plain; objects (``<Enum...>``, ``Config(...)``) are passed over."""
+    import ast
+
     try:
         value = ast.literal_eval(node)
     except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):

@@ -9,7 +9,6 @@ NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth2
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
 from gpuwhy.logs.patterns import Pattern
@@ -80,6 +79,8 @@ def _is_quoted(value: str) -> bool:
 
 def _in_command(typed: str) -> Iterator[Statement]:
     """``VAR=value`` before the program, and what ``-e`` and ``--env`` give a container."""
+    import shlex
+
     try:
         words = shlex.split(typed.rstrip("\\ "))
     except ValueError:

@@ -56,6 +56,7 @@ ALIASES = {
     "mamba-ssm": "mamba-ssm",
     "causal-conv1d": "causal-conv1d",
 }
+_NAMES = tuple(ALIASES)
 _KNOWN = "|".join(re.escape(name) for name in sorted(ALIASES, key=len, reverse=True))
 _FREEZE = Pattern(rf"^\s*(?:\[pip3?\] )?(?P<name>[A-Za-z0-9][\w.-]{{0,80}})==(?P<version>{_VERSION})\s*(?:;.*)?$")
 _CONDA = Pattern(rf"^\s*\[conda\] (?P<name>[\w.-]{{1,80}}) +(?P<version>{_VERSION}) +\S+")
@@ -65,12 +66,12 @@ _LABELLED = Pattern(
 )
 _BESIDE = Pattern(rf"^\s*(?P<name>{_KNOWN}) {{1,40}}(?P<version>{_VERSION})(?:\s|$)", re.IGNORECASE)
 _BANNERS = (
-    ("vllm", Pattern(rf"vLLM API server version v?(?P<version>{_VERSION})")),
-    ("vllm", Pattern(rf"Initializing an? (?:V1 )?LLM engine \(v(?P<version>{_VERSION})\)")),
-    ("vllm", Pattern(rf"[█▄▀ ]{{6,}}.{{0,12}}version v?(?P<version>{_VERSION})")),
-    ("vllm", Pattern(rf"^vLLM Version\s*: (?P<version>{_VERSION})")),
-    ("tensorrt-llm", Pattern(rf"TensorRT[- ]LLM version: ?(?P<version>{_VERSION})")),
-    ("flashinfer-python", Pattern(r"/flashinfer/(?P<version>\d{1,2}\.\d{1,2}\.\d{1,2}[\w.]{0,10})/\w{2,40}/(?:cached_ops|generated)\b")),
+    ("API server version", "vllm", Pattern(rf"vLLM API server version v?(?P<version>{_VERSION})")),
+    ("LLM engine (v", "vllm", Pattern(rf"Initializing an? (?:V1 )?LLM engine \(v(?P<version>{_VERSION})\)")),
+    ("version", "vllm", Pattern(rf"[█▄▀ ]{{6,}}.{{0,12}}version v?(?P<version>{_VERSION})")),
+    ("vLLM Version", "vllm", Pattern(rf"^vLLM Version\s*: (?P<version>{_VERSION})")),
+    ("LLM version", "tensorrt-llm", Pattern(rf"TensorRT[- ]LLM version: ?(?P<version>{_VERSION})")),
+    ("/flashinfer/", "flashinfer-python", Pattern(r"/flashinfer/(?P<version>\d{1,2}\.\d{1,2}\.\d{1,2}[\w.]{0,10})/\w{2,40}/(?:cached_ops|generated)\b")),
 )  # fmt: skip
 _REPORTED = (
     ("PyTorch version", "torch", Pattern(rf"^PyTorch version\s*: (?P<value>{_VERSION})\s*$")),
@@ -122,21 +123,27 @@ def read(text: str) -> Iterator[Statement]:
 def _packages(shown: str) -> Iterator[Statement]:
     if 'File "' in shown:
         return
-    for pattern, strength in (
-        (_FREEZE, Strength.REPORTED),
-        (_CONDA, Strength.REPORTED),
-        (_LABELLED, Strength.PROSE),
-        (_BESIDE, Strength.PROSE),
-    ):
+    for pattern, strength in _package_patterns(shown):
         found = pattern.match(shown)
         if found is not None:
             yield from _package(found["name"], found["version"], strength)
             return
-    for name, pattern in _BANNERS:
-        found = pattern.search(shown)
+    for literal, name, pattern in _BANNERS:
+        found = pattern.search(shown) if literal in shown else None
         if found is not None:
             yield from _package(name, found["version"].rstrip("."), Strength.PRINTED)
             return
+
+
+def _package_patterns(shown: str) -> Iterator[tuple[Pattern, Strength]]:
+    """The patterns that a line of this look can match at all: the long ones are not worth compiling for others."""
+    if "==" in shown:
+        yield _FREEZE, Strength.REPORTED
+    if "[conda]" in shown:
+        yield _CONDA, Strength.REPORTED
+    if shown.lstrip(" -*•|")[:30].lower().startswith(_NAMES):
+        yield _LABELLED, Strength.PROSE
+        yield _BESIDE, Strength.PROSE
 
 
 def _package(name: str, version: str, strength: Strength) -> Iterator[Statement]:
