@@ -52,8 +52,10 @@ def conclude(
 
 
 def _before(incident: Incident) -> Iterable[Evidence]:
-    for identity in incident.before:
-        event = incident.event(identity)
+    """The kernel's own events, then for each other unit the one line that says how it ended."""
+    events = [incident.event(identity) for identity in incident.before]
+    endings = {event.detail.get("unit", ""): event for event in events if event.kind == "unit"}
+    for event in sorted([e for e in events if e.kind != "unit"] + list(endings.values()), key=lambda e: e.span.first):
         yield Evidence(_sentence(event), event.text.partition("\n")[0], event.place)
 
 
@@ -61,8 +63,10 @@ def _sentence(event: Event) -> str:
     unit = event.detail.get("unit", "")
     whose = f" of {unit}" if unit else ""
     if event.tool == "oom":
-        return f"the kernel killed a process{whose} for lack of memory; another life, not this crash"
-    return f"{'kernel message' if event.kind == 'kernel' else 'an event'}{whose} before this life of the service"
+        return f"the kernel killed a process{whose} for lack of memory, before this life of the service"
+    if event.kind == "kernel":
+        return f"the kernel reported a fault{whose} before this life of the service"
+    return f"{unit or 'another service'} ended before this life of the service"
 
 
 def _other_platform(incident: Incident) -> str:

@@ -1,0 +1,79 @@
+"""``gpuwhy diagnose WHERE``: the main job."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from gpuwhy.cli.failing import unreachable, unusable
+from gpuwhy.cli.group import FAILURE, UNREACHABLE
+from gpuwhy.model.diagnosis import Diagnosis
+
+
+@click.command("diagnose")
+@click.argument("where")
+@click.option("--unit", "-u", default="", help="The systemd unit to examine; without it the failing one is looked for.")
+@click.option("--facts", "facts_file", metavar="FILE", help="Facts of the host, given by hand (YAML or JSON).")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output", "-o", metavar="FILE", help="Write the report to a file.")
+@click.option("--verbose", "-v", is_flag=True, help="Every remedy in full, the facts used, the evidence.")
+@click.option("--show-work", is_flag=True, help="The record of the investigation too.")
+@click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
+def command(
+    where: str,
+    unit: str,
+    facts_file: str | None,
+    form: str,
+    output: str | None,
+    verbose: bool,
+    show_work: bool,
+    deadline: float,
+) -> int:
+    """Find out why the service at WHERE failed, and what the smallest change is that fixes it.
+
+    WHERE is a log or report file, - for standard input, a snapshot, local, or an SSH destination.
+    """
+    from gpuwhy.cli.progress import shown_progress
+    from gpuwhy.investigate import investigate
+    from gpuwhy.logs import UnreadableLog
+    from gpuwhy.remedies import prescribe
+    from gpuwhy.reports import Detail, write
+    from gpuwhy.snapshot import SnapshotError, read_given
+    from gpuwhy.targets import TargetError, parse_where
+
+    try:
+        given = read_given(facts_file) if facts_file else None
+        for warning in given.warnings if given else ():
+            click.echo(f"gpuwhy: {warning}", err=True)
+        target = parse_where(where)
+        with shown_progress(target.name) as on_probe:
+            facts = given.facts if given else None
+            diagnosis = investigate(target, unit=unit, facts=facts, on_probe=on_probe, deadline=deadline)
+    except (UnreadableLog, SnapshotError) as error:
+        unusable(str(error))
+    except TargetError as error:
+        (unusable if not _is_host(where) else unreachable)(str(error))
+    detail = Detail(verbose=verbose or show_work, show_work=show_work)
+    try:
+        write(prescribe(diagnosis), form, detail, Path(output) if output else None)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        unusable(f"{output}: {error.strerror}")
+    return _status(diagnosis)
+
+
+def _is_host(where: str) -> bool:
+    from gpuwhy.targets import FileTarget, TargetError, parse_where
+
+    try:
+        return not isinstance(parse_where(where), FileTarget)
+    except TargetError:
+        return False
+
+
+def _status(diagnosis: Diagnosis) -> int:
+    if diagnosis.findings or (diagnosis.incident.is_failure and diagnosis.incident.primary is not None):
+        return FAILURE
+    return 0 if diagnosis.is_examined else UNREACHABLE

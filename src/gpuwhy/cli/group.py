@@ -1,0 +1,62 @@
+"""The ``gpuwhy`` command, its subcommands loaded lazily, and errors in words for people."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+import click
+
+from gpuwhy import __version__
+
+COMMANDS = {
+    "diagnose": "Find out why a service crashed or will not start.",
+    "collect": "Take a snapshot of a target, to diagnose it elsewhere.",
+    "cause": "Print the documentation of a cause.",
+    "causes": "List the catalogue of causes.",
+}
+FAILURE, UNUSABLE, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
+"""Exit statuses besides 0; see docs/json.md."""
+
+
+class LazyGroup(click.Group):
+    """Imports ``gpuwhy.cli.NAME`` when the command NAME is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(f"gpuwhy.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="gpuwhy", message="%(prog)s %(version)s")
+def group() -> None:
+    """Why did this GPU inference service crash, and what is the smallest change that fixes it?"""
+
+
+def run() -> int:
+    """Run the command line and return the exit status. An interrupt and a closed pipe end it in silence."""
+    try:
+        status = group.main(standalone_mode=False)
+        sys.stdout.flush()
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.Abort:
+        return INTERRUPTED
+    except click.ClickException as error:
+        error.show()
+        return UNUSABLE
+    except BrokenPipeError:
+        # the reader has what it wanted; keep Python from complaining when it flushes at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status if isinstance(status, int) else 0

@@ -1,0 +1,75 @@
+"""Caches of compiled kernels and downloads: moved aside, so that the old one can be put back."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import msgspec
+
+from gpuwhy.remedies.change import Change, ServicePlace
+from gpuwhy.remedies.setting import Setting
+
+
+class KnownCache(msgspec.Struct, frozen=True):
+    """Where a library keeps a cache: below ``variable`` (``below_variable``) when that is set, else below the home."""
+
+    variable: str
+    below_variable: str
+    below_home: str
+
+
+CACHES = {
+    "flashinfer": KnownCache("FLASHINFER_WORKSPACE_BASE", ".cache/flashinfer", ".cache/flashinfer"),
+    "triton": KnownCache("TRITON_CACHE_DIR", "", ".triton/cache"),
+    "torch_extensions": KnownCache("TORCH_EXTENSIONS_DIR", "", ".cache/torch_extensions"),
+    "torch_compile_cache": KnownCache("VLLM_CACHE_ROOT", "torch_compile_cache", ".cache/vllm/torch_compile_cache"),
+    "vllm": KnownCache("VLLM_CACHE_ROOT", "", ".cache/vllm"),
+    "deep_gemm": KnownCache("DG_JIT_CACHE_DIR", "", ".deep_gemm"),
+    "tilelang": KnownCache("TILELANG_CACHE_DIR", "", ".tilelang/cache"),
+    "cuda": KnownCache("CUDA_CACHE_PATH", "", ".nv/ComputeCache"),
+    "huggingface": KnownCache("HF_HOME", "", ".cache/huggingface"),
+}
+"""By the first word of the cache's name, lower case (read in the libraries' released sources)."""
+
+_DELETING = ("delete", "remove", "clear", "")
+
+
+def change_cache(setting: Setting, place: ServicePlace, name: str, value: str) -> Change:
+    """Move the cache ``name`` (one of :data:`CACHES`, or an absolute path) aside and start the service again."""
+    if value not in _DELETING:
+        return Change()
+    path = _path(setting, name)
+    if path is None or not path.isprintable():
+        return Change()
+    old, kept = _quoted(path), _quoted(path + ".before-gpuwhy")
+    limits = () if path.startswith("/") else ("~ is the home of the user that runs the service",)
+    if setting.kind in ("docker", "compose", "kubernetes"):
+        return Change(
+            (place.inside(f"mv {old} {kept}"), *place.restart()), (), (place.inside(f"ls -ld {old}"),), limits
+        )
+    return Change(
+        commands=(f"mv {old} {kept}", *place.restart()),
+        undo=(f"rm -r {old}", f"mv {kept} {old}", *place.restart()),
+        check=(f"ls -ld {old} {kept}",),
+        limits=limits,
+    )
+
+
+def _path(setting: Setting, name: str) -> str | None:
+    if name.startswith("/"):
+        path = name.rstrip("/")
+        return path if path.count("/") > 1 else None  # never a folder of the root itself
+    words = re.split(r"[ -]", name.lower())
+    known = CACHES.get(words[0]) or CACHES.get("_".join(words[:2]))
+    if known is None:
+        return None
+    moved = setting.variables.get(known.variable)
+    if moved and moved.startswith("/"):
+        return "/".join(part for part in (moved.rstrip("/"), known.below_variable) if part)
+    return f"{setting.home.rstrip('/') if setting.home.startswith('/') else '~'}/{known.below_home}"
+
+
+def _quoted(path: str) -> str:
+    """Quoted for a shell, with a leading ``~/`` left for the shell to expand."""
+    return "~/" + shlex.quote(path[2:]) if path.startswith("~/") else shlex.quote(path)

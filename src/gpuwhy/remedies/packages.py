@@ -1,0 +1,98 @@
+"""Python packages: installed into the service's own environment, with the list of what was there before."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from gpuwhy.remedies.change import Change, ServicePlace
+from gpuwhy.remedies.setting import Setting
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,100}[A-Za-z0-9])?")
+_CONSTRAINT = re.compile(
+    r"(?:==|!=|<=|>=|<|>|~=)\s*[A-Za-z0-9.*+!_-]+(?:\s*,\s*(?:==|!=|<=|>=|<|>|~=)\s*[A-Za-z0-9.*+!_-]+)*"
+)
+_VERSION = re.compile(r"\d[A-Za-z0-9.+!_-]*")
+_NOT_FROM_PIP = frozenset(
+    {"llama.cpp", "ollama", "whisper.cpp", "llama-box", "koboldcpp", "lemonade", "localai", "gpustack"}
+)
+"""Programs that come as binaries or images of their own."""
+
+
+def change_package(setting: Setting, place: ServicePlace, name: str, value: str) -> Change:
+    """Commands that bring ``name`` to ``value`` (a constraint, ``newer``, ``older``, ``rebuild``, ``remove``, ``match:PKG``).
+
+    Without commands when the value only describes a build (``cu128 build``, ``with PR 12``), or the program does not
+    come from pip.
+    """
+    arguments = _pip_arguments(setting, name, value)
+    if arguments is None or not _NAME.fullmatch(name) or name in _NOT_FROM_PIP:
+        return Change()
+    if setting.kind in ("docker", "compose", "kubernetes"):
+        line = f"RUN python3 -m pip {shlex.join(arguments)}"
+        return Change(
+            commands=(
+                f"# in a Dockerfile that starts FROM the image in use: {line}",
+                "# start the service from that image",
+            ),
+            undo=("# start the service from the image that was in use before",),
+            check=(place.inside(f"python3 -m pip show {shlex.quote(name)}"), place.inside("python3 -m pip check")),
+            limits=("installed into the running container only, it is gone when the container is made anew",),
+        )
+    pip = _Pip(setting)
+    before = f'"$HOME"/before-{shlex.quote(name)}.txt'
+    return Change(
+        commands=(f"{pip.freeze()} > {before}", pip.run(arguments), *place.restart()),
+        undo=(*_removed_again(setting, pip, name), pip.run(["install"]) + f" -r {before}", *place.restart()),
+        check=(pip.run(["show", name]), pip.run(["check"])),
+    )
+
+
+class _Pip:
+    """The installer of one environment: its own pip, or uv where uv made the environment (it has no pip then)."""
+
+    def __init__(self, setting: Setting) -> None:
+        self._python = shlex.quote(setting.python or "python3")
+        self._is_uv = setting.is_uv_managed
+
+    def run(self, arguments: list[str]) -> str:
+        if not self._is_uv:
+            return f"{self._python} -m pip {shlex.join(arguments)}"
+        verb, *rest = [argument for argument in arguments if argument != "--yes"]
+        return " ".join(part for part in (f"uv pip {verb} --python {self._python}", shlex.join(rest)) if part)
+
+    def freeze(self) -> str:
+        return self.run(["freeze"])
+
+
+def _pip_arguments(setting: Setting, name: str, value: str) -> list[str] | None:
+    installed = setting.packages.get(name) or setting.packages.get(name.replace("_", "-"))
+    if value == "remove":
+        return ["uninstall", "--yes", name]
+    if value == "rebuild":
+        return [
+            "install",
+            "--force-reinstall",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-cache-dir",
+            f"--no-binary={name}",
+            name,
+        ]
+    if value == "older":
+        return ["install", f"{name}<{installed}"] if installed and _VERSION.fullmatch(installed) else None
+    if value.startswith("match:"):
+        other = setting.packages.get(value.removeprefix("match:")) or ""
+        same = other.partition("+")[0]
+        return ["install", f"{name}=={same}"] if _VERSION.fullmatch(same) else None
+    if value in ("", "newer"):
+        return ["install", "--upgrade", name]
+    if _CONSTRAINT.fullmatch(value):
+        return ["install", name + value.replace(" ", "")]
+    return ["install", f"{name}=={value}"] if _VERSION.fullmatch(value) else None
+
+
+def _removed_again(setting: Setting, pip: _Pip, name: str) -> tuple[str, ...]:
+    """A package that was not there before is not in the list of what was: it must go by itself."""
+    absent = name in setting.packages and setting.packages[name] is None
+    return (pip.run(["uninstall", "--yes", name]),) if absent else ()

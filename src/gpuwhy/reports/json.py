@@ -1,0 +1,115 @@
+"""The report for programs: one JSON document, described by ``docs/diagnosis.schema.json``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from gpuwhy import __version__
+from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.model.event import Event
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.fact import Fact
+from gpuwhy.model.finding import Excluded, Finding, Missing
+from gpuwhy.model.investigation import Investigation
+from gpuwhy.reports.interface import Detail
+from gpuwhy.reports.neutral import escaped_for_json
+
+SCHEMA_VERSION = "0.1"
+
+
+class LogSummary(msgspec.Struct, frozen=True):
+    """A log that was read, without its lines."""
+
+    name: str
+    kind: str
+    lines: int
+    notes: tuple[str, ...]
+
+
+class IncidentDocument(msgspec.Struct, frozen=True):
+    """The life of the service that was examined. ``primary`` and ``before`` are ids of ``events``."""
+
+    is_failure: bool
+    primary: int | None
+    before: tuple[int, ...]
+    unit: str
+    engine: str
+    lives: int
+    started: float | None
+    ended: float | None
+    events: tuple[Event, ...]
+    logs: tuple[LogSummary, ...]
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole answer. ``findings`` are ranked, the first is the answer; see docs/json.md."""
+
+    schema_version: str
+    gpuwhy_version: str
+    where: str
+    findings: tuple[Finding, ...]
+    ruled_out: tuple[Excluded, ...]
+    decides: Missing | None
+    incident: IncidentDocument
+    before: tuple[Evidence, ...]
+    facts: tuple[Fact, ...]
+    investigation: Investigation
+    notes: tuple[str, ...]
+    outside: str
+    is_examined: bool
+
+
+def document_of(diagnosis: Diagnosis) -> Document:
+    """The diagnosis as the document that is printed."""
+    incident = diagnosis.incident
+    return Document(
+        schema_version=SCHEMA_VERSION,
+        gpuwhy_version=__version__,
+        where=diagnosis.where,
+        findings=diagnosis.findings,
+        ruled_out=diagnosis.ruled_out,
+        decides=diagnosis.decides,
+        incident=IncidentDocument(
+            incident.is_failure,
+            incident.primary,
+            incident.before,
+            incident.unit,
+            incident.engine,
+            incident.lives,
+            incident.started,
+            incident.ended,
+            incident.events,
+            tuple(LogSummary(log.name, log.kind, len(log.lines), log.notes) for log in incident.logs),
+        ),
+        before=diagnosis.before,
+        facts=diagnosis.facts,
+        investigation=diagnosis.investigation,
+        notes=diagnosis.notes,
+        outside=diagnosis.outside,
+        is_examined=diagnosis.is_examined,
+    )
+
+
+def render(diagnosis: Diagnosis, detail: Detail) -> str:
+    """The document, indented. Details do not change it."""
+    del detail
+    # lone surrogates of a log's broken encoding cannot be written as UTF-8; they are escaped like control characters
+    encoded = msgspec.json.encode(_encodable(msgspec.to_builtins(document_of(diagnosis))))
+    return escaped_for_json(msgspec.json.format(encoded, indent=1).decode()).replace("\\u000a", "\n")
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_encodable(str(key)): _encodable(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_encodable(each) for each in value]
+    return value
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the document, from the types."""
+    return msgspec.json.schema(Document)

@@ -1,0 +1,288 @@
+"""The report for a person: the answer first, then how it happened, what to do, what was ruled out, what is unknown.
+
+Rows are built once and rendered plainly here, or in colour by :mod:`gpuwhy.reports.colour`.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+
+import msgspec
+
+from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.model.evidence import Evidence, Place, Standing
+from gpuwhy.model.finding import Certainty, Finding, Link
+from gpuwhy.model.remedy import Remedy, Survives
+from gpuwhy.reports.interface import Detail
+from gpuwhy.reports.neutral import plain
+
+MANY = 12
+"""Rows of a list that are shown without -v."""
+
+_SURE = {
+    Certainty.PROVEN: "proven: the mechanism itself was seen",
+    Certainty.LIKELY: "likely: it fits, and one link is inferred",
+    Certainty.POSSIBLE: "possible: it fits, and the deciding fact is not known",
+}
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One paragraph: its text, how far it is set in, what it is. Commands are never wrapped, so they can be copied."""
+
+    text: str
+    indent: int = 0
+    style: str = ""
+    hang: int = 0
+
+    def wrapped(self, width: int) -> list[str]:
+        """Its lines within ``width`` columns; control characters are written out."""
+        margin = " " * self.indent
+        if not self.text:
+            return [""]
+        if self.style == "command" or width == 0:
+            return [margin + plain(line) for line in self.text.split("\n")]
+        lines: list[str] = []
+        for part in self.text.split("\n"):
+            lines += textwrap.wrap(
+                plain(part),
+                max(width, self.indent + 20),
+                initial_indent=margin,
+                subsequent_indent=margin + " " * self.hang,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        return lines
+
+
+def render(diagnosis: Diagnosis, detail: Detail) -> str:
+    """The report as plain text."""
+    return "\n".join(line for row in rows(diagnosis, detail) for line in row.wrapped(detail.width)) + "\n"
+
+
+def rows(diagnosis: Diagnosis, detail: Detail) -> Iterator[Row]:
+    """The report, row by row."""
+    if diagnosis.findings:
+        yield from _answered(diagnosis, diagnosis.findings[0], detail)
+    elif diagnosis.incident.is_failure and diagnosis.incident.primary is not None:
+        yield from _unrecognised(diagnosis)
+    elif not diagnosis.is_examined:
+        yield Row(f"{_subject(diagnosis)}: not enough could be examined to say anything", style="answer")
+    else:
+        yield Row(f"{_subject(diagnosis)}: no failure in what was examined", style="answer")
+    yield from _before(diagnosis)
+    yield from _alternatives(diagnosis, detail)
+    yield from _ruled_out(diagnosis, detail)
+    yield from _unknown(diagnosis)
+    if diagnosis.notes:
+        yield from _section("Notes")
+        for note in diagnosis.notes[: None if detail.verbose else MANY]:
+            yield Row(f"- {note}", 2, "note", 2)
+    if detail.verbose:
+        yield from _facts(diagnosis)
+    if detail.show_work:
+        yield from _work(diagnosis)
+
+
+def _subject(diagnosis: Diagnosis) -> str:
+    unit = diagnosis.incident.unit
+    return f"{unit} on {diagnosis.where}" if unit and unit not in diagnosis.where else diagnosis.where
+
+
+def _section(title: str) -> Iterator[Row]:
+    yield Row("")
+    yield Row(title, style="heading")
+
+
+def _answered(diagnosis: Diagnosis, finding: Finding, detail: Detail) -> Iterator[Row]:
+    yield Row(f"{_subject(diagnosis)}: {finding.title}", style="answer")
+    component = f", in {finding.component}" if finding.component else ""
+    yield Row(f"{finding.cause}{component}: {_SURE[finding.certainty]}", style=finding.certainty.value)
+    yield from _section("How it happened")
+    shown: set[Place | None] = set()
+    for number, link in enumerate(finding.chain, 1):
+        yield from _link(number, link, shown)
+    if detail.verbose or not finding.chain:
+        yield from _section("Evidence")
+        for evidence in finding.evidence:
+            yield Row(f"- {evidence.statement}", 2, hang=2)
+            yield from _quoted(evidence, 4)
+    for evidence in finding.against:
+        yield Row(f"- speaks against it: {evidence.statement}", 2, hang=2)
+        yield from _quoted(evidence, 4)
+    for note in finding.notes:
+        yield Row(note, 2, "note")
+    yield from _remedies(finding, detail)
+
+
+def _link(number: int, link: Link, shown: set[Place | None]) -> Iterator[Row]:
+    """A link with its evidence; a line that was quoted for an earlier link is only pointed at."""
+    marks = []
+    if link.is_swallowed:
+        marks.append("swallowed")
+    if link.evidence is None or link.evidence.standing is Standing.INFERRED:
+        marks.append("inferred")
+    mark = f"  [{', '.join(marks)}]" if marks else ""
+    yield Row(f"{number}. {link.statement}{mark}", 2, "swallowed" if link.is_swallowed else "", 3)
+    if link.evidence is None or link.evidence.standing is Standing.INFERRED:
+        return
+    if link.evidence.place is not None and link.evidence.place in shown:
+        yield Row(f"shown by the same line, {link.evidence.place}", 5, "quote", 2)
+    else:
+        yield from _quoted(link.evidence, 5)
+    shown.add(link.evidence.place)
+
+
+def _quoted(evidence: Evidence, indent: int) -> Iterator[Row]:
+    place = f"{evidence.place}: " if evidence.place is not None else ""
+    quote = evidence.quote.partition("\n")[0]
+    if place or quote:
+        yield Row(f"{place}{quote[:240]}", indent, "quote", 2)
+
+
+def _remedies(finding: Finding, detail: Detail) -> Iterator[Row]:
+    if not finding.remedies:
+        return
+    first, *others = finding.remedies
+    yield from _section("What to do first")
+    yield from _remedy(first, "", full=True)
+    if others:
+        yield from _section("Other ways, from the smallest change to the largest")
+        for number, remedy in enumerate(others, 2):
+            yield from _remedy(remedy, f"{number}. ", full=detail.verbose)
+    if finding.not_remedies:
+        yield from _section("What does not help")
+        for refused in finding.not_remedies:
+            yield Row(f"- {refused.what}: {refused.why}", 2, hang=2)
+
+
+def _remedy(remedy: Remedy, number: str, *, full: bool) -> Iterator[Row]:
+    change = (
+        f"{remedy.name}={remedy.value}"
+        if remedy.kind == "env" and remedy.value
+        else f"{remedy.name} {remedy.value}".strip()
+    )
+    unsure = "" if remedy.is_sure else "  (helps in some such cases)"
+    yield Row(f"{number}{change}{unsure}", 2, "answer" if full and not number else "", 3)
+    yield Row(remedy.summary, 5)
+    if not full:
+        return
+    for command in remedy.commands:
+        yield Row(command, 7, "command")
+    if remedy.cost:
+        yield Row(f"cost: {remedy.cost}; risk {remedy.risk}", 5, "note", 2)
+    survives = _survives(remedy.survives)
+    if survives:
+        yield Row(survives, 5, "note", 2)
+    for limit in remedy.limits:
+        yield Row(f"limit: {limit}", 5, "note", 2)
+    if remedy.check:
+        yield Row("check:", 5, "note")
+        for command in remedy.check:
+            yield Row(command, 7, "command")
+    if remedy.undo:
+        yield Row("undo:", 5, "note")
+        for command in remedy.undo:
+            yield Row(command, 7, "command")
+
+
+def _survives(survives: Survives) -> str:
+    named = {"a restart": survives.restart, "an upgrade": survives.upgrade, "a reboot": survives.reboot}
+    kept = [name for name, value in named.items() if value]
+    lost = [name for name, value in named.items() if value is False]
+    parts = ([f"survives {', '.join(kept)}"] if kept else []) + ([f"is lost by {', '.join(lost)}"] if lost else [])
+    return "; ".join(parts)
+
+
+def _unrecognised(diagnosis: Diagnosis) -> Iterator[Row]:
+    event = diagnosis.incident.primary_event
+    if event is None:
+        return
+    headline = event.text.partition("\n")[0]
+    yield Row(f"{_subject(diagnosis)}: {headline[:300]}", style="answer")
+    if diagnosis.outside:
+        yield Row(
+            f"This is a failure of {diagnosis.outside}, which the catalogue does not cover: it knows NVIDIA GPUs.",
+            style="possible",
+        )
+    else:
+        yield Row(
+            "The cause is not in the catalogue; this is the first fatal event, and not necessarily the root.",
+            style="possible",
+        )
+    yield from _section("The first fatal event")
+    for line in event.text.split("\n")[:8]:
+        yield Row(line[:300], 2, "quote", 2)
+    yield Row(f"at {event.place}" + (f", {len(event.repeats) + 1} times" if event.repeats else ""), 2, "note")
+    for block in event.exceptions[:1]:
+        for frame in block.frames[-4:]:
+            yield Row(f"{frame.path}:{frame.line or '?'} in {frame.function}", 4, hang=2)
+            if frame.code:
+                yield Row(frame.code[:200], 6, "quote")
+
+
+def _before(diagnosis: Diagnosis) -> Iterator[Row]:
+    if not diagnosis.before:
+        return
+    yield from _section("What came before, and is not the cause of this")
+    for evidence in diagnosis.before:
+        yield Row(f"- {evidence.statement}", 2, hang=2)
+        yield from _quoted(evidence, 4)
+
+
+def _alternatives(diagnosis: Diagnosis, detail: Detail) -> Iterator[Row]:
+    others = diagnosis.findings[1:]
+    rivals = (
+        []
+        if not diagnosis.findings
+        else [r for r in diagnosis.findings[0].rivals if r not in {f.cause for f in others}]
+    )
+    if not others and not rivals:
+        return
+    yield from _section("What else it could be")
+    for finding in others[: None if detail.verbose else 4]:
+        yield Row(f"- {finding.cause} ({finding.certainty.value}): {finding.title}", 2, hang=2)
+    if rivals:
+        yield Row(f"- not excluded either: {', '.join(rivals)}", 2, hang=2)
+
+
+def _ruled_out(diagnosis: Diagnosis, detail: Detail) -> Iterator[Row]:
+    if not diagnosis.ruled_out:
+        return
+    yield from _section("Ruled out")
+    for excluded in diagnosis.ruled_out[: None if detail.verbose else MANY]:
+        yield Row(f"- {excluded.cause}: {excluded.why}", 2, hang=2)
+        if detail.verbose:
+            for evidence in excluded.evidence:
+                yield from _quoted(evidence, 4)
+
+
+def _unknown(diagnosis: Diagnosis) -> Iterator[Row]:
+    if diagnosis.decides is None:
+        return
+    yield from _section("What is not known, and the one command that decides")
+    missing = diagnosis.findings[0].missing if diagnosis.findings else ()
+    for each in missing:
+        yield Row(f"- {each.key}" + (f": {each.why}" if each.why else ""), 2, hang=2)
+    if diagnosis.decides.command:
+        yield Row(diagnosis.decides.command, 4, "command")
+
+
+def _facts(diagnosis: Diagnosis) -> Iterator[Row]:
+    if not diagnosis.facts:
+        return
+    yield from _section("Facts used")
+    for fact in diagnosis.facts:
+        place = f"  [{fact.evidence.place}]" if fact.evidence.place is not None else ""
+        shown = "not set, or not there" if fact.value is None else str(fact.value)
+        yield Row(f"{fact.key}: {shown[:160]}{place}", 2, hang=4)
+
+
+def _work(diagnosis: Diagnosis) -> Iterator[Row]:
+    yield from _section("How it was found out")
+    for step in diagnosis.investigation.steps:
+        duration = f" in {step.duration:.2f} s" if step.duration is not None else ""
+        found = f": {step.found}" if step.found else ""
+        yield Row(f"- {step.question} ({step.where}): {step.outcome}{duration}{found}", 2, hang=2)
+    for question in diagnosis.investigation.open_questions:
+        yield Row(f"- open: {question}", 2, hang=2)
