@@ -15,7 +15,7 @@ from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
-    "nvcc", "ptxas", "cicc", "cudafe++", "nvlink", "fatbinary", "fatal error", "error:", "error #", ": not found", "command not found",
+    "Permission denied", "nvcc", "ptxas", "cicc", "cudafe++", "nvlink", "fatbinary", "fatal error", "error:", "error #", ": not found", "command not found",
     "cannot find -l", "undefined reference", "/ld:", "ld: ", "collect2", "ninja:", "FAILED: ", "CMake Error", "unsupported GNU version", "make: ",
     "make[", "Killed signal", "catastrophic", "nvrtc", "NVRTC", "No such file or directory", "assembler", "Assembler messages", "internal compiler error",
     "Fatal error:", "unsupported Microsoft", "clang: ", "compilation terminated", "build failed", "Could not build", "-- Could NOT find", "Could not find C compiler",

@@ -26,7 +26,7 @@ _UNLEVELLED = Pattern(
     r"larger than|was built for|wasn't build|trust_remote_code=True|\bhangs?\b|\bhung\b|\bstuck\b|no further output)"
 )
 _CALM = Pattern(
-    r"(?i)no errors?\b|error[_-]?(?:rate|count|log)|0 (?:errors|failed|failures)|if (?:you|this)|\"GET |\"POST |HTTP/1\.1\" 200"
+    r"(?i)no errors?\b|error[_-]?(?:rate|count|log)|0 (?:errors|failed|failures)|(?:failed|errors)=0|if (?:you|this)|\"GET |\"POST |HTTP/1\.1\" 200"
 )
 LONGEST = 2000
 
