@@ -4,6 +4,7 @@
 ``ExecStart={ path=/opt/venv/bin/python ; argv[]=/opt/venv/bin/python -m sglang.launch_server ; ignore_errors=no ; ... }``.
 """
 
+import difflib
 import re
 import shlex
 from typing import Any, Dict, List, Optional
@@ -77,9 +78,10 @@ def _similar(name: str) -> str:
     except Exception:
         return ""
     known = [line.split()[0] for line in output.out.splitlines() if line.split()]
-    words = [word for word in re.split(r"[-_.@]", stem) if len(word) > 2]
-    like = [each for each in known if stem in each.lower() or any(word in each.lower() for word in words)]
-    return "; it knows " + ", ".join(like[:5]) if like else ""
+    names = {each.rsplit(".", 1)[0].lower(): each for each in known}
+    like = [name for name in names if stem in name] + difflib.get_close_matches(stem, list(names), n=3, cutoff=0.6)
+    shown = [names[name] for name in dict.fromkeys(like)]
+    return "; it knows " + ", ".join(shown[:5]) if shown else ""
 
 
 def commands_of(text: str) -> List[List[str]]:

@@ -35,7 +35,7 @@ def facts_of(snapshot: Snapshot) -> Facts:
             for fact in _absences(probe):
                 found.setdefault(fact.key, fact)
         for key in keys:
-            if key not in found:
+            if key not in found and (why or key not in _GROUPS):
                 unknown.setdefault(key, Unknown(why or "the target did not tell", key, _COMMANDS.get(key, "")))
     for hidden in _hidden_variables(snapshot):
         unknown.setdefault(f"env.{hidden}", Unknown("it is set, and its value is not collected", f"env.{hidden}"))
@@ -511,6 +511,9 @@ _READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "journal": (lambda *_: iter(()), ("journal",)),
 }  # fmt: skip
 """Who reads which probe, and the keys that are unknown when it brought nothing. Of two facts the earlier one stays."""
+
+_GROUPS = frozenset({"packages", "env", "kernel_log", "journal"})
+"""Keys that stand for many facts, or for a log: known once their probe brought anything."""
 
 _COMMANDS = {
     "gpus": "nvidia-smi --query-gpu=index,name,compute_cap --format=csv",
