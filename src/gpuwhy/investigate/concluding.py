@@ -52,15 +52,20 @@ def conclude(
 
 
 def _before(incident: Incident) -> Iterable[Evidence]:
-    """The kernel's own events, then for each other unit the one line that says how it ended."""
-    events = [incident.event(identity) for identity in incident.before]
-    endings = {event.detail.get("unit", ""): event for event in events if event.kind == "unit"}
-    for event in sorted([e for e in events if e.kind != "unit"] + list(endings.values()), key=lambda e: e.span.first):
+    """Of the kernel's events the last of each kind and process, for each other unit the line that says how it ended."""
+    last: dict[tuple[str, ...], Event] = {}
+    for event in map(incident.event, incident.before):
+        unit = event.unit or event.detail.get("unit", "")
+        key = (
+            ("unit", unit) if event.kind == "unit" else (event.kind, event.tool, unit, event.detail.get("process", ""))
+        )
+        last[key] = event
+    for event in sorted(last.values(), key=lambda event: event.span.first):
         yield Evidence(_sentence(event), event.text.partition("\n")[0], event.place)
 
 
 def _sentence(event: Event) -> str:
-    unit = event.detail.get("unit", "")
+    unit = event.unit or event.detail.get("unit", "")
     whose = f" of {unit}" if unit else ""
     if event.tool == "oom":
         return f"the kernel killed a process{whose} for lack of memory, before this life of the service"

@@ -35,9 +35,9 @@ def find_incidents(logs: Sequence[Log], unit: str = "") -> Incident:
     unit = unit or _failing_unit(timeline)
     own = _own(timeline, unit)
     lives = _lives(own)
-    chosen = next(
-        (life for life in reversed(lives) if any(event.is_fatal for event in life)), lives[-1] if lives else []
-    )
+    failed = [life for life in lives if any(event.is_fatal for event in life)]
+    ran = [life for life in failed if _has_run(life)]
+    chosen = (ran or failed or lives or [[]])[-1]
     before = _before(timeline, own, chosen, unit)
     kept_before = fold(before)
     events = list(numbered([*kept_before, *fold(_with_survivors(chosen, logs))]))
@@ -134,6 +134,11 @@ def _lives(own: Sequence[Event]) -> list[list[Event]]:
             ended = None
     edges = [0, *cuts, len(own)]
     return [list(own[begin:end]) for begin, end in pairwise(edges) if end > begin]
+
+
+def _has_run(life: Sequence[Event]) -> bool:
+    """Whether a process ran at all: a start that the manager refused ("repeated too quickly") tells nothing."""
+    return any(event.kind != "unit" or event.detail.get("state") in ("started", "exited") for event in life)
 
 
 def _before(timeline: Sequence[Event], own: Sequence[Event], chosen: Sequence[Event], unit: str) -> list[Event]:
