@@ -6,6 +6,7 @@ Everything is built by `tests/lab/setup` under `.lab`. What cannot be had withou
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -91,9 +92,12 @@ def journal_directory() -> Path:
     directory = LAB / "journal"
     directory.mkdir(exist_ok=True)
     journal = directory / "incident.journal"
-    journal.unlink(missing_ok=True)
+    if journal.exists():
+        return directory
     loader = "/lib/systemd/systemd-journal-remote"
-    subprocess.run([loader, f"--output={journal}", str(INCIDENT)], check=True, capture_output=True)
+    loading = LAB / f"incident-{os.getpid()}.journal"
+    subprocess.run([loader, f"--output={loading}", str(INCIDENT)], check=True, capture_output=True)
+    loading.rename(journal)
     return directory
 
 

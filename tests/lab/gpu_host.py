@@ -148,10 +148,12 @@ def booted(name: str, mounts: Sequence[str] = (), machine_id: str | None = None)
 
     `mounts` are options of systemd-nspawn. Takes one to two seconds.
     """
-    console = LAB / f"{name}.console"
+    machine = f"{name}-{os.getpid()}"
+    console = LAB / f"{machine}.console"
+    config = LAB / "ssh" / f"config.{machine}"
     arguments = [
         *("--boot", "--quiet", "--register=no", "--keep-unit", "--private-network", "--volatile=overlay"),
-        f"--machine={name}-{os.getpid()}",
+        f"--machine={machine}",
         f"--directory={LAB / 'host'}",
         # The kernel log is the one thing a host shares with the machine it runs on: as on real hosts, it is readable there.
         *("--bind=/dev/kmsg", "--capability=CAP_SYSLOG", "--system-call-filter=syslog"),
@@ -168,19 +170,19 @@ def booted(name: str, mounts: Sequence[str] = (), machine_id: str | None = None)
             start_new_session=True,
         )
     try:
-        host = _wait_until_up(nspawn, name, console)
-        yield host
+        yield _wait_until_up(nspawn, name, config, console)
     finally:
         _shut_down(nspawn)
+        config.unlink(missing_ok=True)
+        console.unlink(missing_ok=True)
 
 
-def _wait_until_up(nspawn: subprocess.Popen[bytes], name: str, console: Path) -> GpuHost:
+def _wait_until_up(nspawn: subprocess.Popen[bytes], name: str, config: Path, console: Path) -> GpuHost:
     deadline = time.monotonic() + 60
     state = "not started"
     while time.monotonic() < deadline and nspawn.poll() is None:
         leader = _leader_of(nspawn)
         if leader is not None:
-            config = LAB / "ssh" / ("config" if name == "lab-gpu" else f"config.{name}")
             config.write_text(SSH_CONFIG.format(alias=name, leader=leader, lab=LAB))
             host = GpuHost(leader, name, config)
             state = host.run("systemctl is-system-running", check=False).stdout.strip()
