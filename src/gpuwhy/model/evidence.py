@@ -20,7 +20,7 @@ class Standing(str, enum.Enum):
     """A link nobody saw; it is the usual mechanism, and could be otherwise here."""
 
 
-class Place(msgspec.Struct, frozen=True, omit_defaults=True):
+class Place(msgspec.Struct, frozen=True):
     """Where a piece of evidence stands.
 
     ``source`` is the kind of place (``log``, ``journal``, ``kernel log``, ``command``, ``file``, ``facts``,
@@ -39,7 +39,7 @@ class Place(msgspec.Struct, frozen=True, omit_defaults=True):
         return where
 
 
-class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
+class Evidence(msgspec.Struct, frozen=True):
     """One statement with the text that shows it.
 
     ``statement`` is a short sentence in our words; ``quote`` the exact text (already free of prefixes, never of

@@ -26,7 +26,7 @@ class Unknown(msgspec.Struct, frozen=True, omit_defaults=True):
         return False
 
 
-class Fact(msgspec.Struct, frozen=True, omit_defaults=True):
+class Fact(msgspec.Struct, frozen=True):
     """One fact. ``value`` None means looked for and absent (not: unknown); ``""`` set to the empty string."""
 
     key: str

@@ -33,7 +33,7 @@ class SourceCheck(msgspec.Struct, frozen=True):
     text: str
 
 
-class Link(msgspec.Struct, frozen=True, omit_defaults=True):
+class Link(msgspec.Struct, frozen=True):
     """One link of a chain, cause first, symptom last. ``is_swallowed``: the program hid this step from its user.
 
     ``source`` lets the investigation look the link up in the installed source, where it can reach that.
@@ -45,7 +45,7 @@ class Link(msgspec.Struct, frozen=True, omit_defaults=True):
     source: SourceCheck | None = None
 
 
-class Missing(msgspec.Struct, frozen=True, omit_defaults=True):
+class Missing(msgspec.Struct, frozen=True):
     """A fact that would settle the question: its key in the ``--facts`` vocabulary and the command that gets it."""
 
     key: str
@@ -84,7 +84,7 @@ class RuledOut(msgspec.Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
 
 
-class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A verdict with the id of its cause, its remedies ordered and written for the target."""
 
     cause: str

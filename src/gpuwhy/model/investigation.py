@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 
-class Step(msgspec.Struct, frozen=True, omit_defaults=True):
+class Step(msgspec.Struct, frozen=True):
     """One question. ``outcome`` is ``ok``, ``absent``, ``denied``, ``timed out`` or ``failed``; ``duration`` in seconds."""
 
     question: str

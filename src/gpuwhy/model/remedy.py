@@ -22,7 +22,7 @@ class Survives(msgspec.Struct, frozen=True):
     reboot: bool | None = True
 
 
-class Remedy(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Remedy(msgspec.Struct, frozen=True, kw_only=True):
     """One intervention.
 
     ``kind`` is one of :data:`KINDS`; ``name`` the variable, option, package, unit ...; ``value`` what it becomes
