@@ -98,7 +98,8 @@ def mirror(setting: dict[str, str]) -> list[str]:
     version = flashinfer["version"]
     if version is None:
         version = {"not executable": "PermissionError"}[flashinfer["nvcc_problem"]]
-    return [flashinfer["root"] or "RuntimeError", version, str(torch["root"])]
+    root = flashinfer["root"]
+    return ["RuntimeError" if root is None else root, version, str(torch["root"])]
 
 
 def test_a_torch_without_cuda_takes_no_toolkit(

@@ -55,13 +55,16 @@ class _Search:
         self._variables = variables
 
     def variable(self, *names: str) -> "_Search":
-        """``os.environ.get(A) or os.environ.get(B)``: the empty string counts as unset."""
+        """``os.environ.get(A) or os.environ.get(B)``: an empty A counts as unset, an empty B is taken as it is."""
         for name in names:
             value = self._variables.get(name)
             if self.root is not None:
                 return self
             if value is None:
                 self.steps.append("%s is unset" % name)
+            elif not value and name == names[-1]:
+                self.steps.append("%s is empty, and taken as it is" % name)
+                self.root, self.by = "", name
             elif not value:
                 self.steps.append("%s is empty, which counts as unset" % name)
             else:
@@ -120,6 +123,7 @@ def torch_extensions(variables: Dict[str, str], is_cpu_torch: bool) -> Dict[str,
     search = _Search(variables).variable("CUDA_HOME", "CUDA_PATH").path().default()
     if is_cpu_torch:
         search.steps.append("this torch was built without CUDA and takes no toolkit")
+        search.root = None
         return search.result(None, "none")
     return _with_nvcc(search)
 
