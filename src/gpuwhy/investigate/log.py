@@ -39,10 +39,10 @@ def diagnose_logs(logs: Sequence[Log], where: str, facts: Facts | None = None) -
     return conclude(where, incident, judgement, completed(known), record)
 
 
-def judged(logs: Sequence[Log], facts: Facts, record: Record) -> tuple[Incident, Judgement]:
-    """Find the incident and ask the catalogue."""
+def judged(logs: Sequence[Log], facts: Facts, record: Record, unit: str = "") -> tuple[Incident, Judgement]:
+    """Find the incident (of ``unit``, when the logs speak of several) and ask the catalogue."""
     with record.step("which life of the service failed, and at what", ", ".join(log.name for log in logs)) as step:
-        incident = find_incidents(logs)
+        incident = find_incidents(logs, unit)
         primary = incident.primary_event
         step.found = f"{len(incident.events)} events" + (
             f"; first fatal: {primary.place}" if primary else "; nothing fatal"

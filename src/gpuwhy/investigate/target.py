@@ -68,7 +68,8 @@ def _diagnosed(snapshot: Snapshot, source: Questioner, given: Facts | None, wher
             probe.reason or "; ".join(probe.remarks),
             duration=probe.duration,
         )
-    logs = _logs(snapshot)
+    unit = _unit(snapshot)
+    logs = _logs(snapshot, unit)
     known = Facts()
     for log in logs:
         known = known.merged(facts_in(log))
@@ -76,7 +77,7 @@ def _diagnosed(snapshot: Snapshot, source: Questioner, given: Facts | None, wher
     if given is not None:
         known = known.merged(given)
         record.add("what is known of the host", "facts given by hand", "ok", f"{len(given)} facts")
-    incident, judgement = judged(logs, known, record)
+    incident, judgement = judged(logs, known, record, unit)
     judgement = confirmed(judgement, source, record)
     return conclude(
         where,
@@ -89,10 +90,14 @@ def _diagnosed(snapshot: Snapshot, source: Questioner, given: Facts | None, wher
     )
 
 
-def _logs(snapshot: Snapshot) -> list[Log]:
-    """The journal of the unit, and the kernel's lines."""
+def _unit(snapshot: Snapshot) -> str:
+    """The unit whose journal was read: the one that was named, or the failing one that was found."""
     journal = snapshot.value("journal")
-    unit = str(journal.get("unit", "")) if isinstance(journal, dict) else ""
+    return str(journal.get("unit", "")) if isinstance(journal, dict) else ""
+
+
+def _logs(snapshot: Snapshot, unit: str) -> list[Log]:
+    """The journal of the unit, and the kernel's lines."""
     logs = [
         journal_lines(journal_entries(snapshot), f"journal of {unit}" if unit else "journal"),
         journal_lines(kernel_entries(snapshot), "kernel log"),
