@@ -15,7 +15,8 @@ from gpuwhy.cli.failing import unreachable, unusable
 def command(where: str, unit: str, output: str, deadline: float) -> int:
     """Take a snapshot of WHERE (local or an SSH destination), with secrets taken out before they leave it."""
     from gpuwhy.cli.progress import shown_progress
-    from gpuwhy.snapshot import SnapshotError, collect, write
+    from gpuwhy.investigate import examine
+    from gpuwhy.snapshot import SnapshotError, write
     from gpuwhy.targets import HostTarget, TargetError, parse_where
 
     try:
@@ -23,12 +24,14 @@ def command(where: str, unit: str, output: str, deadline: float) -> int:
         if not isinstance(target, HostTarget):
             unusable(f"{where} is a file: there is nothing to collect")
         with shown_progress(target.name) as on_probe:
-            snapshot = collect(target, unit, on_probe, deadline)
-        write(snapshot, output)
+            snapshot = examine(target, unit=unit, on_probe=on_probe, deadline=deadline).snapshot
+        if snapshot is not None:
+            write(snapshot, output)
     except TargetError as error:
         unreachable(str(error))
     except (SnapshotError, OSError) as error:
         unusable(f"{output}: {error}")
-    redacted = sum(snapshot.redacted.values())
-    click.echo(f"gpuwhy: {output}: {len(snapshot.probes)} probes, {redacted} secrets taken out", err=True)
+    if snapshot is not None:
+        redacted = sum(snapshot.redacted.values())
+        click.echo(f"gpuwhy: {output}: {len(snapshot.probes)} probes, {redacted} secrets taken out", err=True)
     return 0

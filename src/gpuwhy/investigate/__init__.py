@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpuwhy.investigate.log import diagnose_log, diagnose_logs
-    from gpuwhy.investigate.target import investigate
+    from gpuwhy.investigate.target import Examination, examine, investigate
 
-__all__ = ["diagnose_log", "diagnose_logs", "investigate"]
+__all__ = ["Examination", "diagnose_log", "diagnose_logs", "examine", "investigate"]
 
-_HOMES = {"diagnose_log": "log", "diagnose_logs": "log", "investigate": "target"}
+_HOMES = {
+    "diagnose_log": "log",
+    "diagnose_logs": "log",
+    "Examination": "target",
+    "examine": "target",
+    "investigate": "target",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -13,6 +13,8 @@ from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.finding import Finding, Link
 from gpuwhy.targets import Ask, Reply
 
+LEADING = 3
+"""Findings whose chains are looked up; the others are not the answer."""
 LINES_READ = 2000
 """Of each file; the modules that hold checks are shorter."""
 
@@ -24,29 +26,24 @@ class Questioner(Protocol):
 
 
 def confirmed(judgement: Judgement, source: Questioner, record: Record) -> Judgement:
-    """The judgement with those links of its leading findings shown from the source that nobody had seen.
+    """The judgement with the links of its leading findings shown in the installed source, where that can be read.
 
-    One request for all files. A file that cannot be read leaves its links inferred, and says so in the record.
+    One request for all files. A link that nobody had seen is no longer inferred when its line is there. A file that
+    cannot be read leaves its links as they were, and says so in the record.
     """
-    wanted = sorted(
-        {
-            link.source.path
-            for finding in judgement.findings[:3]
-            for link in finding.chain
-            if _is_open(link) and link.source
-        }
-    )
+    checks = {link.source for finding in judgement.findings[:LEADING] for link in finding.chain if link.source}
+    wanted = sorted({check.path for check in checks})
     if not wanted:
         return judgement
     replies = source.ask([Ask("read", path, 1, LINES_READ) for path in wanted])
     texts: dict[str, list[str]] = {}
     for path, reply in zip(wanted, replies, strict=False):
         texts[path] = lines_of(reply.value) if reply.status == "ok" else []
-        record.add(
-            "what does the installed source say", path, reply.status, reply.reason or f"{len(texts[path])} lines"
-        )
-    findings = tuple(_shown(finding, texts) for finding in judgement.findings)
-    return msgspec.structs.replace(judgement, findings=findings)
+        found = [check for check in checks if check.path == path and _line_with(texts[path], check.text) is not None]
+        outcome = reply.reason or f"{len(texts[path])} lines; shows {len(found)} links of the chain"
+        record.add("what does the installed source say", path, reply.status, outcome)
+    leading = tuple(_shown(finding, texts) for finding in judgement.findings[:LEADING])
+    return msgspec.structs.replace(judgement, findings=(*leading, *judgement.findings[LEADING:]))
 
 
 def lines_of(value: Any) -> list[str]:
@@ -57,24 +54,21 @@ def lines_of(value: Any) -> list[str]:
     return str(text or "").splitlines()
 
 
-def _is_open(link: Link) -> bool:
-    return link.source is not None and (link.evidence is None or link.evidence.standing is Standing.INFERRED)
-
-
 def _shown(finding: Finding, texts: dict[str, list[str]]) -> Finding:
-    chain = tuple(_shown_link(link, texts) if _is_open(link) else link for link in finding.chain)
-    return msgspec.structs.replace(finding, chain=chain)
+    return msgspec.structs.replace(finding, chain=tuple(_shown_link(link, texts) for link in finding.chain))
 
 
 def _shown_link(link: Link, texts: dict[str, list[str]]) -> Link:
     if link.source is None:
         return link
-    number = _line_with(texts.get(link.source.path, ()), link.source.text)
+    lines = texts.get(link.source.path, [])
+    number = _line_with(lines, link.source.text)
     if number is None:
         return link
-    line = texts[link.source.path][number - 1].strip()
-    evidence = Evidence("the installed source", line[:300], Place("file", link.source.path, number), Standing.OBSERVED)
-    return msgspec.structs.replace(link, evidence=evidence)
+    place = Place("file", link.source.path, number)
+    installed = Evidence("the installed source", lines[number - 1].strip()[:300], place, Standing.OBSERVED)
+    is_open = link.evidence is None or link.evidence.standing is Standing.INFERRED
+    return msgspec.structs.replace(link, installed=installed, evidence=installed if is_open else link.evidence)
 
 
 def _line_with(lines: Sequence[str], text: str) -> int | None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import msgspec
+
 from gpuwhy.diagnosis import completed
 from gpuwhy.investigate.concluding import conclude
 from gpuwhy.investigate.log import diagnose_log, judged
@@ -45,17 +47,40 @@ def investigate(
     :class:`gpuwhy.logs.UnreadableLog` or :class:`gpuwhy.snapshot.SnapshotError` for a file that is neither log nor
     snapshot.
     """
+    return examine(target, unit=unit, facts=facts, on_probe=on_probe, deadline=deadline).diagnosis
+
+
+class Examination(msgspec.Struct, frozen=True):
+    """A diagnosis, and the snapshot it stands on: with every file that was asked for, so that it can be repeated.
+
+    ``snapshot`` is None where a log was diagnosed.
+    """
+
+    diagnosis: Diagnosis
+    snapshot: Snapshot | None = None
+
+
+def examine(
+    target: Target,
+    *,
+    unit: str = "",
+    facts: Facts | None = None,
+    on_probe: OnProbe | None = None,
+    deadline: float = DEADLINE,
+) -> Examination:
+    """As :func:`investigate`, and hands back the snapshot too."""
     if isinstance(target, FileTarget):
         data = target.read()
         if is_snapshot(data):
             snapshot = decode(data, target.name)
-            return _diagnosed(snapshot, _Excerpts(snapshot), facts, target.name)
-        return diagnose_log(data, target.name if target.name != "-" else "standard input", facts)
+            return Examination(_diagnosed(snapshot, _Excerpts(snapshot), facts, target.name), snapshot)
+        return Examination(diagnose_log(data, target.name if target.name != "-" else "standard input", facts))
     if not isinstance(target, HostTarget):
         raise TargetError(f"{target.name} is no place that can be examined")
     with Session(target, unit) as session:
         snapshot = session.collect(on_probe, deadline)
-        return _diagnosed(snapshot, session, facts, target.name)
+        diagnosis = _diagnosed(snapshot, session, facts, target.name)
+        return Examination(diagnosis, session.snapshot)
 
 
 def _diagnosed(snapshot: Snapshot, source: Questioner, given: Facts | None, where: str) -> Diagnosis:

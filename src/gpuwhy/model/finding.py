@@ -36,13 +36,15 @@ class SourceCheck(msgspec.Struct, frozen=True):
 class Link(msgspec.Struct, frozen=True):
     """One link of a chain, cause first, symptom last. ``is_swallowed``: the program hid this step from its user.
 
-    ``source`` lets the investigation look the link up in the installed source, where it can reach that.
+    ``source`` lets the investigation look the link up in the installed source, where it can reach that; what it finds
+    there is ``installed``: the line of the program that does what the link says.
     """
 
     statement: str
     evidence: Evidence | None = None
     is_swallowed: bool = False
     source: SourceCheck | None = None
+    installed: Evidence | None = None
 
 
 class Missing(msgspec.Struct, frozen=True):

@@ -124,6 +124,8 @@ def _link(number: int, link: Link, shown: set[Place | None]) -> Iterator[Row]:
         marks.append("inferred")
     mark = f"  [{', '.join(marks)}]" if marks else ""
     yield Row(f"{number}. {link.statement}{mark}", 2, "swallowed" if link.is_swallowed else "", 3)
+    if link.installed is not None and link.installed != link.evidence:
+        yield from _quoted(link.installed, 5)
     if link.evidence is None or link.evidence.standing is Standing.INFERRED:
         return
     if link.evidence.place is not None and link.evidence.place in shown:

@@ -285,10 +285,12 @@ def _last_link(case: Case, gate: Gate) -> Link:
         return Link(
             "get_nvcc_flags_list finds no target for the module and raises",
             case.evidence(symptom, "an empty set gives the same message as a module without code for this GPU"),
+            source=_check(_installed(case, gate, "compilation_context.py"), "No supported CUDA architectures found"),
         )
     if symptom.sign == "flashinfer-gate":
         return Link("the exception reaches the caller", case.evidence(symptom, "not swallowed on this path"))
     return Link(
         "check_cuda_arch takes 'nothing eligible' for 'too old' and raises a misleading message",
         case.evidence(symptom, "the message blames the GPU"),
+        source=_check(_installed(case, gate, "jit/core.py"), "FlashInfer requires GPUs with sm75"),
     )
