@@ -12,8 +12,15 @@ UNIT = "sglang.service"
 GATE = "RuntimeError: FlashInfer requires GPUs with sm75 or higher"
 
 
-def test_the_first_remedy_cures_and_its_undo_brings_the_failure_back(crashed_host: GpuHost) -> None:
-    remedy = diagnose_over_ssh(crashed_host, "--unit", UNIT).first["remedies"][0]
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [("env", "FLASHINFER_CUDA_ARCH_LIST", "12.0a"), ("flag", "--sampling-backend", "pytorch")],
+)
+def test_a_remedy_cures_and_its_undo_brings_the_failure_back(
+    crashed_host: GpuHost, kind: str, name: str, value: str
+) -> None:
+    remedies = diagnose_over_ssh(crashed_host, "--unit", UNIT).first["remedies"]
+    remedy = next(each for each in remedies if (each["kind"], each["name"], each["value"]) == (kind, name, value))
     commands = "\n".join(remedy["commands"])
     for step in ("sglang.service.d/", "daemon-reload", "reset-failed", "restart"):
         assert step in commands

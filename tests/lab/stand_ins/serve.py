@@ -5,6 +5,7 @@ GPU to run the result) is replaced by asking the compiler, with FlashInfer's own
 take the job: it answers as in a real build, and compiles nothing.
 """
 
+import argparse
 import signal
 import subprocess
 
@@ -21,15 +22,25 @@ def ask_compiler(spec):
     )
     if answer.returncode:
         raise RuntimeError(f"Ninja build failed. Ninja output:\n{answer.stdout}")
+    serve()
+
+
+def serve():
     print("The server is fired up and ready to roll!", flush=True)
     while True:
         signal.pause()
 
 
 def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--sampling-backend", choices=["flashinfer", "pytorch"], default="flashinfer")
+    backend = arguments.parse_args().sampling_backend
     print("serving from", env.FLASHINFER_WORKSPACE_DIR, flush=True)
     core.JitSpec.build_and_load = ask_compiler
     probabilities = torch.softmax(torch.randn(2, 1000), dim=-1)
+    if backend == "pytorch":
+        torch.multinomial(probabilities, 1)
+        serve()
     sampling.top_k_top_p_sampling_from_probs(
         probabilities, torch.tensor([50, 50]), torch.tensor([0.9, 0.9]), filter_apply_order="joint"
     )
