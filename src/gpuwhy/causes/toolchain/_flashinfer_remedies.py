@@ -18,6 +18,10 @@ _SAMPLE = (
 """A request that reaches the sampler: greedy ones, such as the warm-up, do not (SGLang 0.5.10.post1 sampler.py)."""
 
 
+_CHECK = "{python} -c 'from flashinfer.jit.core import check_cuda_arch; check_cuda_arch(); print(\"ok\")'"
+"""Runs the check itself, in a fresh process: it prints ok or raises what the service raised."""
+
+
 def arch_list_remedy(case: Case, gate: Gate, gpus: Gpus | Unknown) -> Remedy | None:
     """The smallest fix: name the target with its suffix, which FlashInfer takes as it is, past the check.
 
@@ -37,7 +41,7 @@ def arch_list_remedy(case: Case, gate: Gate, gpus: Gpus | Unknown) -> Remedy | N
         cost="one JIT build of each kernel at the next start (minutes, several GiB of host memory); nothing is installed",
         survives=Survives(restart=True, upgrade=True, reboot=True),
         check=(
-            f"{ARCH_LIST}={shlex.quote(value)} {python} -c 'from flashinfer.jit.core import check_cuda_arch; check_cuda_arch(); print(\"ok\")'",
+            f"{ARCH_LIST}={shlex.quote(value)} {_CHECK.format(python=python)}",
             _SAMPLE,
         ),
         limits=(
@@ -201,7 +205,7 @@ def toolkit_remedy(needed: str, torch: Torch | Unknown) -> Remedy:
     )
 
 
-def patch_remedy() -> Remedy:
+def patch_remedy(case: Case, gate: Gate) -> Remedy:
     """Last: change the check in the installed source; names who else reads the set."""
     readers = ", ".join(dict.fromkeys(reader.file for reader in flashinfer.readers_of_targets()))
     return Remedy(
@@ -211,6 +215,8 @@ def patch_remedy() -> Remedy:
         summary="Relax the check in the installed FlashInfer",
         cost=f"lost at the next upgrade; TARGET_CUDA_ARCHS is also read by {readers}",
         survives=Survives(restart=True, upgrade=False, reboot=True),
+        undo=(f"{interpreter_near(case, gate.symptom)} -m pip install --force-reinstall --no-deps {_installed(gate)}",),
+        check=(_CHECK.format(python=interpreter_near(case, gate.symptom)), _SAMPLE),
         risk="high",
     )
 
@@ -255,3 +261,7 @@ def _quoted(value: str) -> str:
     import shlex
 
     return shlex.quote(value)
+
+
+def _installed(gate: Gate) -> str:
+    return f"flashinfer-python=={shlex.quote(gate.version)}" if gate.version else "flashinfer-python"

@@ -125,7 +125,7 @@ def _flashinfer(
         *fi_remedies.kv_cache_remedies(case, gate),
         *fi_remedies.package_remedies(case, gate),
         fi_remedies.toolkit_remedy(needed, torch),
-        fi_remedies.patch_remedy(),
+        fi_remedies.patch_remedy(case, gate),
     ]
     title = (
         f"FlashInfer finds CUDA {gate.toolkit} and needs {needed} for this GPU, so it is left without a target to compile for"
