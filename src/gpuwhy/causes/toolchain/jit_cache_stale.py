@@ -1,0 +1,319 @@
+"""jit-cache-stale: what an earlier run left in a JIT cache blocks or breaks this one."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._registry import Judgement, cause
+from gpuwhy.causes._signs import says
+from gpuwhy.causes.toolchain import _jit_caches as caches
+from gpuwhy.causes.toolchain._jit_caches import JitCache
+from gpuwhy.knowledge.releases import public_version
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.fact import Fact, Unknown
+from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
+from gpuwhy.model.host import Environment, Packages
+from gpuwhy.model.remedy import NotARemedy, Remedy
+
+_SO = r"(?P<path>[^\s'\"()]{1,500}?\.(?:so|pyd|cubin|dll)[\w.]*)"
+_COMPILER = re.compile(
+    r"\b(?:nvcc|cicc|cudafe\+\+|ptxas|cc1plus|cc1|ninja|g\+\+|c\+\+|gcc|clang|compile_worker|cl\.exe)\b", re.IGNORECASE
+)
+_INTERRUPTED = re.compile(r"KeyboardInterrupt|SIGINT|\^C|py-spy|Thread 0x|Timeout|timed out", re.IGNORECASE)
+_WRITES_BUILD_FILE_ONCE = ("0.4.0", "0.6.12")
+"""FlashInfer releases (first, first after) that leave an existing build.ninja as it is; read in the source, measured with 0.6.9."""
+
+
+class Leftover(msgspec.Struct, frozen=True):
+    """What is left. ``kind`` is ``lock``, ``broken`` (half-written), ``foreign`` (built for another environment),
+    ``gone`` (a file of an entry is missing) or ``old-rules`` (a build file of an earlier toolkit)."""
+
+    match: Match
+    kind: str
+    path: str
+    cache: JitCache | None
+
+
+@cause(
+    "jit-cache-stale",
+    family="Toolchain",
+    signs=[
+        says("baton-call", "baton.wait()"),
+        says(
+            "baton",
+            ("file_baton", "waiting for baton", "waited on lock file", "waiting on lock file"),
+            r"file_baton\.py|waiting for baton release at|Wait(?:ed|ing) on lock file",
+        ),
+        says("filelock", ("filelock/", "the file lock", "filelock._", "flock"), r"filelock/(?:_api|_unix)\.py|The file lock '(?P<path>[^']{1,400})' could not be acquired"),
+        says("waits-for-lock", ("waiting for lock", "waiting for file lock", "acquire lock", "lock file"), r"(?:waiting (?:for|on)|(?:fail\w*|could not|unable) (?:to )?acquire|stale)\b.{0,60}\block\b.{0,40}?(?P<path>[/~][^'\"\s]{1,400})"),
+        says("truncated", ("file too short", "invalid elf header", "file data", "elf file", "not a valid win32 application"), rf"{_SO}: (?:file too short|invalid ELF header|cannot read file data|ELF (?:file|load command)\b.{{0,80}}|.{{0,40}}not a valid Win32 application)"),
+        says("foreign-symbol", "undefined symbol", rf"{_SO}: undefined symbol"),
+        says("foreign-libc", "not found (required by", rf"(?:GLIBC|GLIBCXX|CXXABI)_[\d.]+' not found \(required by {_SO}\)"),
+        says("module-gone", "cannot open shared object file", rf"{_SO}: cannot open shared object file"),
+        says("entry-gone", "no such file or directory", r"No such file or directory\W{1,4}['\"]?(?P<path>[/~][^'\"\n]{1,500})"),
+        says("garbled", ("jsondecodeerror", "unpicklingerror", "ran out of input", "eoferror", "badzipfile", "pickle data was truncated"), r"JSONDecodeError|UnpicklingError|Ran out of input|BadZipFile|pickle data was truncated"),
+        says("said-corrupt", ("corrupted jit cache", "corrupt", "stale"), r"Corrupted JIT cache|(?:cache|cached)\b.{0,80}\b(?:is |are |appears? |seems? )?(?:corrupt(?:ed)?|stale)\b|\b(?:corrupt(?:ed)?|stale)\b.{0,40}\b(?:jit |kernel |compile |triton |inductor )?cache\b"),
+        says("old-rules", ("missing and no known rule to make it", "dependency cycle", "premature end of file; recovering"), r"ninja: error: '(?P<path>[^']{1,400})'.{0,400}missing and no known rule to make it"),
+        says("nvcc-run", "bin/nvcc", r"(?<![\w:.])(?P<home>/[\w./+-]{1,200}?)/bin/nvcc\b"),
+    ],
+)  # fmt: skip
+def jit_cache_stale(case: Case, packages: Packages | Unknown, environment: Environment | Unknown) -> Judgement:
+    """Content that an earlier run left in a JIT cache blocks this run or breaks it.
+
+    How it shows itself
+      A start that hangs with no CPU use; the interrupt shows `baton.wait()` or filelock's `acquire`. Or a library in a
+      cache that does not load: `file too short`, `invalid ELF header`, an undefined symbol after torch was changed.
+      Or JSONDecodeError and EOFError out of Triton's or inductor's cache code. Or the old compile error, word for word,
+      after the toolkit was replaced.
+
+    Why it happens
+      A build that is killed (reboot, OOM, Ctrl-C) leaves its lock file or half a library; torch's lock is a plain file that
+      nobody takes away, so the next start waits for ever. Caches are keyed by less than they depend on: FlashInfer's by
+      release and GPU target, not by torch, host compiler or toolkit, and 0.4.0 to 0.6.11 keep an existing build.ninja
+      with the old nvcc in it. A home that several machines or images share mixes their builds.
+
+    How to be sure
+      While it hangs: `ps -ef | grep -E 'nvcc|cicc|ptxas|ninja'`. With a compiler running it is a build, and slow; without
+      one it is the lock. For a broken file: `ls -l` its path, and its date against that of the last change.
+
+    What helps
+      Move the module's folder (or the whole cache) aside and start again; everything is compiled anew. For caches shared
+      over a network, give each host or rank its own folder.
+
+    What does not help
+      Reinstalling the package: the cache lies outside of it. Raising time-outs, killing and restarting: the lock stays.
+
+    Not to be confused with
+      cache-dir-unusable (the folder cannot be written), startup-timeout (compilers are busy), abi-mismatch and
+      library-corrupt (the file is one that a package installed), jit-build-killed (why the build was interrupted).
+    """
+    left = _read(case, packages, environment)
+    if left is None:
+        return None
+    processes = case.fact("processes")
+    compilers = _compilers(processes)
+    if left.kind == "lock" and compilers:
+        return RuledOut(
+            "compilers are running: this is a build, not a left-over lock", _evidence_of(processes, compilers[0])
+        )
+    quoted = case.evidence(left.match, _what_it_shows(left))
+    host = _evidence_of(processes, "") if isinstance(processes, Fact) and left.kind == "lock" else ()
+    component = _component(case, left)
+    certainty = _certainty(case, left, processes)
+    return Verdict(
+        certainty=certainty,
+        component=component,
+        title=_title(left, component),
+        chain=_chain(left, quoted, host),
+        evidence=(quoted, *host, *_toolkit_evidence(left, environment)),
+        explains=case.explains(left.match),
+        missing=_missing(case, left, certainty),
+        rivals=_RIVALS.get(left.kind, ()),
+        remedies=_remedies(left, component),
+        not_remedies=_IN_VAIN,
+        strength=_STRENGTH[left.kind] if left.cache is not None else 35,
+    )  # fmt: skip
+
+
+_STRENGTH = {"lock": 72, "broken": 78, "foreign": 75, "gone": 45, "old-rules": 74}
+_RIVALS = {
+    "lock": ("startup-timeout",),
+    "foreign": ("abi-mismatch", "libc-too-old"),
+    "gone": ("disk-full", "jit-build-killed", "host-compiler"),
+    "old-rules": ("toolkit-path-wrong",),
+}
+_KINDS = {
+    "baton-call": "lock", "baton": "lock", "filelock": "lock", "waits-for-lock": "lock", "truncated": "broken", "garbled": "broken", "said-corrupt": "broken",
+    "foreign-symbol": "foreign", "foreign-libc": "foreign", "module-gone": "gone", "entry-gone": "gone", "old-rules": "old-rules", "nvcc-run": "old-rules",
+}  # fmt: skip
+
+
+def _read(case: Case, packages: Packages | Unknown, environment: Environment | Unknown) -> Leftover | None:
+    for sign in _KINDS:
+        for match in case.all(sign):
+            left = _leftover(case, match, packages, environment)
+            if left is not None:
+                return left
+    return None
+
+
+def _leftover(
+    case: Case, match: Match, packages: Packages | Unknown, environment: Environment | Unknown
+) -> Leftover | None:
+    kind = _KINDS[match.sign]
+    path = match.group("path") or ""
+    by_path = caches.cache_of_path(path) if path else None
+    if by_path is not None and by_path.name in ("huggingface", "flashinfer-cubin"):
+        return None
+    code = caches.cache_of_code(tuple(frame.path for frame in match.frames)) or _cache_in_dump(case, match)
+    if match.sign == "nvcc-run":
+        return _old_rules(case, match, packages, environment)
+    if match.sign in ("baton-call", "baton", "said-corrupt"):
+        return Leftover(match, kind, path, code or by_path or _torch_extensions(match))
+    if match.sign in ("filelock", "garbled", "old-rules", "waits-for-lock"):
+        cache = by_path or code
+        if match.sign == "garbled" and cache is not None and cache.name in ("torch_extensions", "flashinfer cubins"):
+            return None
+        return Leftover(match, kind, path, cache) if cache is not None else None
+    if by_path is None or (kind == "gone" and _built_in_vain(case, match)):
+        return None
+    return Leftover(match, kind, path, by_path)
+
+
+def _torch_extensions(match: Match) -> JitCache | None:
+    return caches.cache_of_code(("torch/utils/file_baton.py",)) if match.sign.startswith("baton") else None
+
+
+def _cache_in_dump(case: Case, match: Match) -> JitCache | None:
+    """The cache whose code stands around the line: stack dumps are no tracebacks."""
+    for line in case.lines_around(match, 8, 12):
+        cache = caches.cache_of_code((line.text[:600],)) if ".py" in line.text or "/" in line.text else None
+        if cache is not None:
+            return cache
+    return None
+
+
+def _built_in_vain(case: Case, match: Match) -> bool:
+    """A build failed before: then the file is missing because of that, and the failure is the lead."""
+    return any(event.kind == "build" and event.span.first < match.line.number for event in case.incident.events) or any(
+        "No space left" in line.text for line in case.lines_around(match, 40, 5)
+    )
+
+
+def _old_rules(
+    case: Case, match: Match, packages: Packages | Unknown, environment: Environment | Unknown
+) -> Leftover | None:
+    """The build runs another nvcc than the one that the environment names, and FlashInfer keeps its build.ninja."""
+    named = environment.get("CUDA_HOME") if isinstance(environment, Environment) else None
+    home = named if isinstance(named, str) and named else case.facts.value("cuda_home")
+    run = (match.group("home") or "").rstrip("/")
+    if not home or not run or str(home).rstrip("/") == run or case.component_near(match) != "flashinfer":
+        return None
+    version = packages.version("flashinfer-python") if isinstance(packages, Packages) else None
+    release = public_version(version) if version else None
+    first, fixed = (public_version(text) for text in _WRITES_BUILD_FILE_ONCE)
+    if release is not None and first is not None and fixed is not None and not first <= release < fixed:
+        return None
+    return Leftover(match, "old-rules", run, caches.cache_of_code(("flashinfer/jit/core.py",)))
+
+
+def _compilers(processes: Fact | Unknown) -> tuple[str, ...]:
+    if not isinstance(processes, Fact) or not isinstance(processes.value, (list, tuple)):
+        return ()
+    return tuple(str(line) for line in processes.value if _COMPILER.search(str(line)))
+
+
+def _evidence_of(processes: Fact | Unknown, quote: str) -> tuple[Evidence, ...]:
+    if not isinstance(processes, Fact):
+        return ()
+    evidence = processes.evidence
+    return (msgspec.structs.replace(evidence, quote=quote or evidence.quote),)
+
+
+def _certainty(case: Case, left: Leftover, processes: Fact | Unknown) -> Certainty:
+    if left.kind == "lock":
+        if isinstance(processes, Fact):
+            return Certainty.PROVEN if left.match.sign.startswith("baton") else Certainty.LIKELY
+        if left.match.sign == "filelock" and "could not be acquired" not in left.match.text:
+            return Certainty.POSSIBLE
+        near = [left.match.text, *(line.text for line in case.lines_around(left.match, 6, 10))]
+        return Certainty.LIKELY if any(_INTERRUPTED.search(text[:500]) for text in near) else Certainty.POSSIBLE
+    if left.kind == "gone" or left.match.sign == "said-corrupt":
+        return Certainty.POSSIBLE if "Corrupted JIT cache" not in left.match.text else Certainty.LIKELY
+    return Certainty.LIKELY
+
+
+def _component(case: Case, left: Leftover) -> str:
+    """The library whose build lies in the cache."""
+    if left.cache is not None and left.cache.name != "torch_extensions":
+        return left.cache.component
+    return case.component_near(left.match) or "torch"
+
+
+def _what_it_shows(left: Leftover) -> str:
+    return {
+        "lock": "the process waits for a lock that marks a build in progress",
+        "broken": "the entry of the cache is damaged",
+        "foreign": "the library in the cache was built for other libraries than those of now",
+        "gone": "a file of a cache entry is gone",
+        "old-rules": "the build still goes by an earlier toolkit",
+    }[left.kind]
+
+
+def _title(left: Leftover, component: str) -> str:
+    name = left.cache.name if left.cache is not None else "JIT"
+    return {
+        "lock": f"{component} waits for a lock in the {name} cache that no build holds any more",
+        "broken": f"An entry of the {name} cache is half-written or damaged",
+        "foreign": f"A library in the {name} cache was built for another environment",
+        "gone": f"Files of an entry of the {name} cache are missing",
+        "old-rules": f"The build files in the {name} cache name an earlier toolkit",
+    }[left.kind]
+
+
+def _chain(left: Leftover, quoted: Evidence, host: tuple[Evidence, ...]) -> tuple[Link, ...]:
+    first = {
+        "lock": ("An earlier build ended without taking its lock away", host[0] if host else inferred("a killed process, a reboot")),
+        "broken": ("An earlier run was ended, or two ran at once, while the entry was written", inferred("the usual way to half a file")),
+        "foreign": ("torch, the C library or the image changed after the library was built", inferred("the cache is not keyed by them")),
+        "gone": ("Another process, a cleaner of temporary files or a failed build left the entry incomplete", inferred("nothing in the log tells which")),
+        "old-rules": ("CUDA_HOME was changed, and the old build file was kept", inferred("read in the released source")),
+    }[left.kind]  # fmt: skip
+    return (
+        Link(*first),
+        Link("This run finds the entry by its key and takes it for good", inferred("read in the released source")),
+        Link({"lock": "It waits for ever"}.get(left.kind, "It fails where it uses the entry"), quoted),
+    )
+
+
+def _toolkit_evidence(left: Leftover, environment: Environment | Unknown) -> tuple[Evidence, ...]:
+    if left.kind != "old-rules" or not isinstance(environment, Environment):
+        return ()
+    found = environment.evidence.get("CUDA_HOME")
+    return (found,) if found is not None else ()
+
+
+def _missing(case: Case, left: Leftover, certainty: Certainty) -> tuple[Missing, ...]:
+    if left.kind == "lock":
+        wanted = case.missing("processes", "whether a compiler is running: then it is a slow build", "ps -ef | grep -E 'nvcc|cicc|ptxas|cc1plus|ninja'")  # fmt: skip
+    elif left.path and certainty is not Certainty.PROVEN:
+        wanted = case.missing(f"files.{left.path}", "its size and date", f"ls -l {left.path}")
+    else:
+        wanted = None
+    return (wanted,) if wanted is not None else ()
+
+
+def _remedies(left: Leftover, component: str) -> tuple[Remedy, ...]:
+    name = left.cache.name if left.cache is not None else "torch_extensions"
+    remedies = [
+        Remedy(
+            kind="cache",
+            name=name,
+            value="delete",
+            summary=f"Move {component}'s folder in the {name} cache aside (or the lock file in it) and start again",
+            cost="the kernels are compiled once more",
+            limits=("stop every process that uses the cache first",),
+        )
+    ]
+    if left.cache is not None:
+        remedies.append(
+            Remedy(
+                kind="env",
+                name=left.cache.variable,
+                value="a local directory of its own for each host or rank",
+                summary="Give each host, container image or rank a cache of its own",
+                limits=("helps against caches that are shared, not against one that is merely old",),
+                is_sure=False,
+            )
+        )
+    return tuple(remedies)
+
+
+_IN_VAIN = (
+    NotARemedy("reinstalling the package", "the cache lies outside of it, and is found again"),
+    NotARemedy("killing and starting again", "the lock or the broken file is still there"),
+    NotARemedy("a longer time-out", "nobody is working on the build"),
+)

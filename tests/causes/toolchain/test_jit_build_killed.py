@@ -1,0 +1,86 @@
+"""jit-build-killed: the compiler is the victim, and kills of others."""
+
+import pytest
+
+from gpuwhy.model.finding import Certainty
+
+CAUSE = "jit-build-killed"
+SOURCE = "/root/.cache/flashinfer/0.6.14/90a/generated/fused_moe_90"
+
+BUILD = f"""\
+(EngineCore_DP0 pid=771) RuntimeError: Ninja build failed. Ninja output:
+[11/63] /usr/local/cuda/bin/nvcc --generate-dependencies-with-compile --dependency-output gemm.cuda.o.d -c {SOURCE}/gemm.cu -o gemm.cuda.o
+FAILED: [code=137] gemm.cuda.o
+Killed
+ninja: build stopped: subcommand failed.
+"""
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "nvcc error   : 'cicc' died due to signal 9 (Kill signal)",
+        "nvcc error   : 'cudafe++' died due to signal 9 (Kill signal)",
+        "gcc: fatal error: Killed signal terminated program cc1plus",
+        "c++: internal compiler error: Killed (program cc1plus)",
+        "/bin/sh: line 1:  4521 Killed                  /usr/local/cuda/bin/nvcc -ccbin g++ -c flash.cu",
+        "make[2]: *** [CMakeFiles/ggml-cuda.dir/build.make:1042: fattn.cu.o] Error 137",
+        "subprocess.CalledProcessError: Command '['ninja', '-v']' died with <Signals.SIGKILL: 9>.",
+        "error: command '/usr/local/cuda/bin/nvcc' failed with exit code 137",
+        "cc1plus: out of memory allocating 65536 bytes after a total of 3123 bytes",
+        "ninja: fatal: posix_spawn: Cannot allocate memory",
+    ],
+)
+def test_wordings(judge_report, line):
+    first = judge_report(line + "\n").findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+    assert first.evidence[0].quote == line
+
+
+def test_jobs_are_computed_from_memory(judge_report):
+    first = judge_report(BUILD, {"mem_total_bytes": 50 << 30}).findings[0]
+    assert (first.cause, first.component) == (CAUSE, "flashinfer")
+    assert (first.remedies[0].kind, first.remedies[0].name, first.remedies[0].value) == ("env", "MAX_JOBS", "6")
+
+
+def test_a_containers_limit_counts_before_the_hosts_memory(judge_report):
+    first = judge_report(BUILD, {"mem_total_bytes": 512 << 30, "memory_limit_bytes": 16 << 30}).findings[0]
+    assert first.remedies[0].value == "2"
+
+
+def test_the_kernel_log_proves_it(judge_report):
+    text = BUILD + (
+        "Feb 11 09:20:41 node kernel: Out of memory: Killed process 4711 (cicc) total-vm:9918232kB, anon-rss:9401220kB, file-rss:0kB\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.PROVEN)
+
+
+def test_the_server_as_victim_is_another_cause(judge_report):
+    text = (
+        "Feb 11 09:20:41 node kernel: Out of memory: Killed process 900 (python3) total-vm:99182320kB, anon-rss:94012200kB\n"
+        "Feb 11 09:20:42 node systemd[1]: vllm.service: Main process exited, code=killed, status=9/KILL\n"
+    )
+    assert CAUSE not in [f.cause for f in judge_report(text).findings]
+
+
+def test_a_bare_kill_outside_of_a_build_is_no_sign(judge_report):
+    text = "Loading safetensors checkpoint shards:  62% Completed | 8/13\nKilled\n"
+    assert CAUSE not in [f.cause for f in judge_report(text).findings]
+
+
+def test_a_bare_kill_in_a_build_is_only_possible(judge_report, finding):
+    text = "Building wheel for flash-attn (setup.py): started\nKilled\n"
+    found = finding(judge_report(text), CAUSE)
+    assert (found.certainty, found.component) == (Certainty.POSSIBLE, "flash-attn")
+    assert "kernel_log" in [m.key for m in found.missing]
+
+
+def test_cuda_out_of_memory_is_no_sign(judge_report):
+    text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    assert CAUSE not in [f.cause for f in judge_report(text).findings]
+
+
+def test_a_compiler_that_crashed_is_no_sign(judge_report):
+    text = "nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)\n"
+    assert CAUSE not in [f.cause for f in judge_report(text).findings]
