@@ -17,7 +17,7 @@ _PIP_FOLDER = re.compile(
     r"/(?:pip-install-\w+|pip-req-build-\w+|pip-wheel-\w+|build-via-sdist-\w+|pip-build-\w+)/([A-Za-z][\w.-]*?)(?:_[0-9a-f]{16,40})?/"
 )
 _BUILT_BY_PIP = re.compile(
-    r"(?:Failed building wheel for|Building wheels? for|Failed to build(?: installable wheels for)?|Running setup\.py \w+ for"
+    r"(?:Failed building wheel for|Building wheels? for(?: collected packages)?|Failed to build(?: installable wheels for)?|Running setup\.py \w+ for"
     r"|could not build wheels for|Failed to build `?|Building editable for)\s*:?\s*`?([A-Za-z][\w.-]{1,60})",
     re.IGNORECASE,
 )

@@ -1,9 +1,16 @@
 """cache-dir-unusable: folders that refuse, and refusals that have nothing to do with a cache."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import pytest
 
-from gpuwhy.model.finding import Certainty
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
 
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
 CAUSE = "cache-dir-unusable"
 
 
@@ -20,19 +27,19 @@ CAUSE = "cache-dir-unusable"
         ("RuntimeError: cannot cache function '__shear_dense': no locator available for file '/usr/lib/python3/dist-packages/librosa/util/utils.py'", "numba", "NUMBA_CACHE_DIR"),
     ],
 )  # fmt: skip
-def test_wordings(judge_report, line, component, variable):
+def test_wordings(judge_report: Judge, line: str, component: str, variable: str) -> None:
     first = judge_report(line + "\n").findings[0]
     assert (first.cause, first.component) == (CAUSE, component)
     assert (first.remedies[0].kind, first.remedies[0].name) == ("env", variable)
     assert first.evidence[0].quote == line
 
 
-def test_the_path_and_the_error_prove_it(judge_report):
+def test_the_path_and_the_error_prove_it(judge_report: Judge) -> None:
     first = judge_report("PermissionError: [Errno 13] Permission denied: '/.triton'\n").findings[0]
     assert first.certainty is Certainty.PROVEN
 
 
-def test_a_user_without_a_name(judge_report):
+def test_a_user_without_a_name(judge_report: Judge) -> None:
     text = (
         "Traceback (most recent call last):\n"
         '  File "/usr/local/lib/python3.12/dist-packages/torch/_inductor/runtime/cache_dir_utils.py", line 22, in default_cache_dir\n'
@@ -49,23 +56,23 @@ def test_a_user_without_a_name(judge_report):
 MAP = "ImportError: /scratch/jit/.triton/cache/5a1f/cuda_utils.so: failed to map segment from shared object\n"
 
 
-def test_noexec_is_proven_by_the_mount(judge_report):
+def test_noexec_is_proven_by_the_mount(judge_report: Judge) -> None:
     first = judge_report(MAP, {"mount./scratch": "rw,nosuid,nodev,noexec,relatime"}).findings[0]
     assert (first.cause, first.certainty) == (CAUSE, Certainty.PROVEN)
     assert "chmod" in [n.what for n in first.not_remedies]
 
 
-def test_noexec_without_the_mount_is_not_proven(judge_report):
+def test_noexec_without_the_mount_is_not_proven(judge_report: Judge) -> None:
     first = judge_report(MAP).findings[0]
     assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
     assert [m.key for m in first.missing] == ["mount./scratch/jit/.triton/cache/5a1f/cuda_utils.so"]
 
 
-def test_a_mount_that_allows_execution_rules_it_out(judge_report):
+def test_a_mount_that_allows_execution_rules_it_out(judge_report: Judge) -> None:
     assert CAUSE in [x.cause for x in judge_report(MAP, {"mount./scratch": "rw,relatime"}).ruled_out]
 
 
-def test_the_hubs_warning_is_only_possible(judge_report, finding):
+def test_the_hubs_warning_is_only_possible(judge_report: Judge, finding: Find) -> None:
     text = "There was a problem when trying to write in your cache folder (/.cache/huggingface/hub). You should set the environment variable TRANSFORMERS_CACHE to a writable directory.\n"
     assert finding(judge_report(text), CAUSE).certainty is Certainty.POSSIBLE
 
@@ -81,5 +88,5 @@ def test_the_hubs_warning_is_only_possible(judge_report, finding):
         "ImportError: /root/.triton/cache/5a1f/cuda_utils.so: file too short",
     ],
 )
-def test_near_misses(judge_report, line):
+def test_near_misses(judge_report: Judge, line: str) -> None:
     assert CAUSE not in [f.cause for f in judge_report(line + "\n").findings]

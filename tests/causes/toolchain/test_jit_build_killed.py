@@ -1,9 +1,16 @@
 """jit-build-killed: the compiler is the victim, and kills of others."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import pytest
 
-from gpuwhy.model.finding import Certainty
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
 
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
 CAUSE = "jit-build-killed"
 SOURCE = "/root/.cache/flashinfer/0.6.14/90a/generated/fused_moe_90"
 
@@ -31,24 +38,24 @@ ninja: build stopped: subcommand failed.
         "ninja: fatal: posix_spawn: Cannot allocate memory",
     ],
 )
-def test_wordings(judge_report, line):
+def test_wordings(judge_report: Judge, line: str) -> None:
     first = judge_report(line + "\n").findings[0]
     assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
     assert first.evidence[0].quote == line
 
 
-def test_jobs_are_computed_from_memory(judge_report):
+def test_jobs_are_computed_from_memory(judge_report: Judge) -> None:
     first = judge_report(BUILD, {"mem_total_bytes": 50 << 30}).findings[0]
     assert (first.cause, first.component) == (CAUSE, "flashinfer")
     assert (first.remedies[0].kind, first.remedies[0].name, first.remedies[0].value) == ("env", "MAX_JOBS", "6")
 
 
-def test_a_containers_limit_counts_before_the_hosts_memory(judge_report):
+def test_a_containers_limit_counts_before_the_hosts_memory(judge_report: Judge) -> None:
     first = judge_report(BUILD, {"mem_total_bytes": 512 << 30, "memory_limit_bytes": 16 << 30}).findings[0]
     assert first.remedies[0].value == "2"
 
 
-def test_the_kernel_log_proves_it(judge_report):
+def test_the_kernel_log_proves_it(judge_report: Judge) -> None:
     text = BUILD + (
         "Feb 11 09:20:41 node kernel: Out of memory: Killed process 4711 (cicc) total-vm:9918232kB, anon-rss:9401220kB, file-rss:0kB\n"
     )
@@ -56,7 +63,7 @@ def test_the_kernel_log_proves_it(judge_report):
     assert (first.cause, first.certainty) == (CAUSE, Certainty.PROVEN)
 
 
-def test_the_server_as_victim_is_another_cause(judge_report):
+def test_the_server_as_victim_is_another_cause(judge_report: Judge) -> None:
     text = (
         "Feb 11 09:20:41 node kernel: Out of memory: Killed process 900 (python3) total-vm:99182320kB, anon-rss:94012200kB\n"
         "Feb 11 09:20:42 node systemd[1]: vllm.service: Main process exited, code=killed, status=9/KILL\n"
@@ -64,23 +71,23 @@ def test_the_server_as_victim_is_another_cause(judge_report):
     assert CAUSE not in [f.cause for f in judge_report(text).findings]
 
 
-def test_a_bare_kill_outside_of_a_build_is_no_sign(judge_report):
+def test_a_bare_kill_outside_of_a_build_is_no_sign(judge_report: Judge) -> None:
     text = "Loading safetensors checkpoint shards:  62% Completed | 8/13\nKilled\n"
     assert CAUSE not in [f.cause for f in judge_report(text).findings]
 
 
-def test_a_bare_kill_in_a_build_is_only_possible(judge_report, finding):
+def test_a_bare_kill_in_a_build_is_only_possible(judge_report: Judge, finding: Find) -> None:
     text = "Building wheel for flash-attn (setup.py): started\nKilled\n"
     found = finding(judge_report(text), CAUSE)
     assert (found.certainty, found.component) == (Certainty.POSSIBLE, "flash-attn")
     assert "kernel_log" in [m.key for m in found.missing]
 
 
-def test_cuda_out_of_memory_is_no_sign(judge_report):
+def test_cuda_out_of_memory_is_no_sign(judge_report: Judge) -> None:
     text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
     assert CAUSE not in [f.cause for f in judge_report(text).findings]
 
 
-def test_a_compiler_that_crashed_is_no_sign(judge_report):
+def test_a_compiler_that_crashed_is_no_sign(judge_report: Judge) -> None:
     text = "nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)\n"
     assert CAUSE not in [f.cause for f in judge_report(text).findings]

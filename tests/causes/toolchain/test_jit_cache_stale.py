@@ -1,9 +1,16 @@
 """jit-cache-stale: locks and left-overs, and builds that are merely slow or broken elsewhere."""
 
+from __future__ import annotations
+
+from collections.abc import Callable
+
 import pytest
 
-from gpuwhy.model.finding import Certainty
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
 
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
 CAUSE = "jit-cache-stale"
 
 HANG = """\
@@ -16,7 +23,7 @@ Thread 0x7F2A11FFF740 (active): "MainThread"
 """
 
 
-def test_a_wait_without_a_compiler_is_proven(judge_report):
+def test_a_wait_without_a_compiler_is_proven(judge_report: Judge) -> None:
     first = judge_report(HANG, {"processes": ["python train.py", "nvidia-smi"]}).findings[0]
     assert (first.cause, first.certainty, first.component) == (CAUSE, Certainty.PROVEN, "deepspeed")
     assert (first.remedies[0].kind, first.remedies[0].name, first.remedies[0].value) == (
@@ -26,12 +33,12 @@ def test_a_wait_without_a_compiler_is_proven(judge_report):
     )
 
 
-def test_a_wait_with_compilers_is_a_build(judge_report):
+def test_a_wait_with_compilers_is_a_build(judge_report: Judge) -> None:
     judged = judge_report(HANG, {"processes": ["python train.py", "/usr/local/cuda/nvvm/bin/cicc --c++17"]})
     assert CAUSE in [x.cause for x in judged.ruled_out]
 
 
-def test_a_lock_that_nobody_looked_at_is_only_possible(judge_report, finding):
+def test_a_lock_that_nobody_looked_at_is_only_possible(judge_report: Judge, finding: Find) -> None:
     text = "[aiter] waiting for baton release at /root/.aiter/jit/build/lock_module_quant\n"
     found = finding(judge_report(text), CAUSE)
     assert found.certainty is Certainty.POSSIBLE
@@ -47,13 +54,13 @@ def test_a_lock_that_nobody_looked_at_is_only_possible(judge_report, finding):
         ("ImportError: /lib/x86_64-linux-gnu/libc.so.6: version `GLIBC_2.38' not found (required by /home/u/.triton/cache/1f/cuda_utils.so)", "triton"),
     ],
 )  # fmt: skip
-def test_broken_and_foreign_files(judge_report, finding, line, component):
+def test_broken_and_foreign_files(judge_report: Judge, finding: Find, line: str, component: str) -> None:
     found = finding(judge_report(line + "\n"), CAUSE)
     assert (found.certainty, found.component) == (Certainty.LIKELY, component)
     assert found.evidence[0].quote == line
 
 
-def test_a_garbled_entry(judge_report, finding):
+def test_a_garbled_entry(judge_report: Judge, finding: Find) -> None:
     text = (
         "Traceback (most recent call last):\n"
         '  File "/opt/v/lib/python3.11/site-packages/triton/compiler/compiler.py", line 268, in compile\n'
@@ -75,17 +82,17 @@ ninja: build stopped: subcommand failed.
 """
 
 
-def test_old_build_rules_after_the_toolkit_was_changed(judge_report, finding):
+def test_old_build_rules_after_the_toolkit_was_changed(judge_report: Judge, finding: Find) -> None:
     facts = {"env.CUDA_HOME": "/usr/local/cuda-12.9", "packages.flashinfer-python": "0.6.9", "cc": "12.0"}
     assert finding(judge_report(OLD_RULES, facts), CAUSE).certainty is Certainty.LIKELY
 
 
-def test_a_release_that_rewrites_its_rules_is_not_blamed(judge_report):
+def test_a_release_that_rewrites_its_rules_is_not_blamed(judge_report: Judge) -> None:
     facts = {"env.CUDA_HOME": "/usr/local/cuda-12.9", "packages.flashinfer-python": "0.6.14", "cc": "12.0"}
     assert CAUSE not in [f.cause for f in judge_report(OLD_RULES, facts).findings]
 
 
-def test_a_module_missing_after_a_failed_build_is_an_echo(judge_report):
+def test_a_module_missing_after_a_failed_build_is_an_echo(judge_report: Judge) -> None:
     text = (
         "/usr/bin/ld: cannot find -lcurand: No such file or directory\n"
         "collect2: error: ld returned 1 exit status\n"
@@ -104,5 +111,5 @@ def test_a_module_missing_after_a_failed_build_is_an_echo(judge_report):
         "json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)",
     ],
 )
-def test_near_misses(judge_report, line):
+def test_near_misses(judge_report: Judge, line: str) -> None:
     assert CAUSE not in [f.cause for f in judge_report(line + "\n").findings]

@@ -1,7 +1,14 @@
 """ptxas-too-old-for-arch: the bundled assembler refuses, and messages that look alike."""
 
-from gpuwhy.model.finding import Certainty
+from __future__ import annotations
 
+from collections.abc import Callable
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
 CAUSE = "ptxas-too-old-for-arch"
 
 SPARK = """\
@@ -24,7 +31,7 @@ Exception: Capture cuda graph failed: PTXAS error: Internal Triton PTX codegen e
 """
 
 
-def test_the_assembler_is_named_behind_the_graph_capture(judge_report, finding):
+def test_the_assembler_is_named_behind_the_graph_capture(judge_report: Judge, finding: Find) -> None:
     judged = judge_report(SPARK)
     first = judged.findings[0]
     assert (first.cause, first.component, first.certainty) == (CAUSE, "triton", Certainty.PROVEN)
@@ -33,7 +40,7 @@ def test_the_assembler_is_named_behind_the_graph_capture(judge_report, finding):
     assert ("package", "triton", ">=3.6.0") in [(r.kind, r.name, r.value) for r in first.remedies]
 
 
-def test_an_installed_toolkit_gives_the_path(judge_report):
+def test_an_installed_toolkit_gives_the_path(judge_report: Judge) -> None:
     facts = {"cc": "12.1", "packages.triton": "3.5.1", "other_toolkits./usr/local/cuda-13.0": "13.0"}
     first = judge_report(SPARK, facts).findings[0]
     assert (first.remedies[0].name, first.remedies[0].value) == (
@@ -42,7 +49,7 @@ def test_an_installed_toolkit_gives_the_path(judge_report):
     )
 
 
-def test_the_programs_name_selects_the_variable(judge_report):
+def test_the_programs_name_selects_the_variable(judge_report: Judge) -> None:
     text = (
         "RuntimeError: Internal Triton PTX codegen error\n"
         "ptxas-blackwell fatal   : Value 'sm_110a' is not defined for option 'gpu-name'\n"
@@ -52,32 +59,32 @@ def test_the_programs_name_selects_the_variable(judge_report):
     assert [r.name for r in first.remedies if r.kind == "env"] == ["TRITON_PTXAS_BLACKWELL_PATH"]
 
 
-def test_a_triton_that_refuses_the_newer_ptxas_is_not_given_one(judge_report):
+def test_a_triton_that_refuses_the_newer_ptxas_is_not_given_one(judge_report: Judge) -> None:
     facts = {"cc": "11.0", "packages.triton": "3.3.1"}
     first = judge_report(SPARK.replace("sm_121a", "sm_110a"), facts).findings[0]
     assert first.cause == CAUSE
     assert not [r for r in first.remedies if r.kind == "env" and r.value != "unset"]
 
 
-def test_the_wrapper_alone_is_only_possible(judge_report, finding):
+def test_the_wrapper_alone_is_only_possible(judge_report: Judge, finding: Find) -> None:
     text = "torch._inductor.exc.InductorError: NoTritonConfigsError: No valid triton configs. PTXASError: PTXAS error: Internal Triton PTX codegen error\n"
     found = finding(judge_report(text), CAUSE)
     assert found.certainty is Certainty.POSSIBLE
     assert {"packages.triton", "cc"} <= {m.key for m in found.missing}
 
 
-def test_the_wrapper_with_the_release_and_the_gpu(judge_report, finding):
+def test_the_wrapper_with_the_release_and_the_gpu(judge_report: Judge, finding: Find) -> None:
     text = "triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error\n"
     found = finding(judge_report(text, {"cc": "12.1", "packages.triton": "3.4.0"}), CAUSE)
     assert found.certainty is Certainty.LIKELY
 
 
-def test_nvcc_that_refuses_is_another_cause(judge_report):
+def test_nvcc_that_refuses_is_another_cause(judge_report: Judge) -> None:
     text = "nvcc fatal   : Unsupported gpu architecture 'compute_121'\nninja: build stopped: subcommand failed.\n"
     assert CAUSE not in [f.cause for f in judge_report(text, {"cc": "12.1"}).findings]
 
 
-def test_a_number_format_that_needs_a_newer_gpu_is_another_cause(judge_report):
+def test_a_number_format_that_needs_a_newer_gpu_is_another_cause(judge_report: Judge) -> None:
     text = (
         "triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error\n"
         "`ptxas` stderr:\n"
@@ -87,17 +94,17 @@ def test_a_number_format_that_needs_a_newer_gpu_is_another_cause(judge_report):
     assert CAUSE not in [f.cause for f in judge_report(text, {"cc": "8.6"}).findings]
 
 
-def test_a_dropped_target_is_ruled_out(judge_report):
+def test_a_dropped_target_is_ruled_out(judge_report: Judge) -> None:
     text = SPARK.replace("sm_121a", "sm_70")
     judged = judge_report(text, {"cc": "7.0"})
     assert CAUSE in [x.cause for x in judged.ruled_out]
 
 
-def test_a_target_of_no_gpu_here_is_ruled_out(judge_report):
+def test_a_target_of_no_gpu_here_is_ruled_out(judge_report: Judge) -> None:
     assert CAUSE in [x.cause for x in judge_report(SPARK, {"cc": "8.9"}).ruled_out]
 
 
-def test_inside_an_nvcc_build_it_is_only_possible(judge_report, finding):
+def test_inside_an_nvcc_build_it_is_only_possible(judge_report: Judge, finding: Find) -> None:
     text = (
         "[3/9] /usr/local/cuda/bin/nvcc --generate-dependencies-with-compile -gencode=arch=compute_120f,code=sm_120f -c a.cu\n"
         "ptxas fatal   : Value 'sm_120f' is not defined for option 'gpu-name'\n"
@@ -106,7 +113,7 @@ def test_inside_an_nvcc_build_it_is_only_possible(judge_report, finding):
     assert finding(judge_report(text), CAUSE).certainty is Certainty.POSSIBLE
 
 
-def test_xla_gets_its_own_remedies(judge_report):
+def test_xla_gets_its_own_remedies(judge_report: Judge) -> None:
     text = (
         "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: ptxas exited with non-zero error code 65280, output: "
         "ptxas fatal   : Value 'sm_120' is not defined for option 'gpu-name'\n"

@@ -1,0 +1,56 @@
+"""Whether a library was built here, and not published by its project: what a fix has to change depends on it."""
+
+from __future__ import annotations
+
+import re
+
+from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._signs import Sign, says
+from gpuwhy.knowledge import components
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.fact import Fact
+
+BUILT_HERE = says(
+    "built-here",
+    (
+        "building wheel", "pip install -e", "no-build-isolation", "setup.py", "cmake -b", "cmake --build", "building cuda object",
+        "from source", "building extension", "editable", "compiled it myself", "i built", "-dggml_cuda", "-dllama_cuda", "docker build",
+        "build.sh",
+    ),
+    r"[Bb]uilding wheel|pip3? install (?:-\S+ )*-e\b|no-build-isolation|setup\.py (?:install|develop|build|bdist)|cmake (?:-B|--build|-S|\.\.)|Building CUDA object"
+    r"|(?:built|build|building|compiled|compile|installed|install) (?:\S+ ){0,4}from source|Building extension|editable (?:install|project)|\bI (?:have )?(?:built|compiled)|-D(?:GGML|LLAMA)_CUDA\w*=ON|docker build",
+)  # fmt: skip
+SIGNS: tuple[Sign, ...] = (BUILT_HERE,)
+_SOURCE = re.compile(r"source|built|editable|\bgit\b|\+g[0-9a-f]{6,}|\.dev\d|checkout|local build|/\S+", re.IGNORECASE)
+_FEW_TARGETS = 2
+"""Published binaries hold code for several generations; a build for one machine has one or two targets."""
+
+
+def evidence_of_own_build(case: Case, match: Match, component: str | None) -> Evidence | None:
+    """What shows that the library was built here; None when nothing does."""
+    for name, fact in case.facts.group("packages").items():
+        if _belongs(name, component) and fact.value is not None and _SOURCE.search(str(fact.value)):
+            return fact.evidence
+    for frame in match.frames:
+        if frame.path.startswith("/") and "-packages/" not in frame.path and "/python3" not in frame.path:
+            owner = components.component_of_module(frame.path)
+            if owner is not None and owner == component and owner not in ("python", "user-program"):
+                return Evidence(f"{component} runs out of a source tree", frame.path, match.place)
+    stated = case.found(BUILT_HERE.name)
+    if stated is not None:
+        return case.evidence(stated, "a build on this machine")
+    binary = binary_of(case, component)
+    return binary.evidence if binary is not None and 0 < len(binary.value) <= _FEW_TARGETS else None
+
+
+def binary_of(case: Case, component: str | None) -> Fact | None:
+    """The list of targets in the component's binary, when somebody looked."""
+    for name, fact in case.facts.group("binary_archs").items():
+        if _belongs(name, component) and isinstance(fact.value, (list, tuple)):
+            return fact
+    return None
+
+
+def _belongs(name: str, component: str | None) -> bool:
+    words = name.replace("/", " ").split() or [name]
+    return component is not None and component in (components.canonical(name), components.canonical(words[0]), name)
