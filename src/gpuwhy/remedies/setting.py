@@ -46,6 +46,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     python: str = ""
     is_uv_managed: bool = False
     home: str = ""
+    os: str = ""
     variables: Mapping[str, str | None] = {}
     packages: Mapping[str, str | None] = {}
     port: int | None = None
@@ -77,6 +78,7 @@ def setting_of(diagnosis: Diagnosis) -> Setting:
             if key.startswith("packages.")
         },
         "home": _text(facts, "env.HOME"),
+        "os": _text(facts, "os"),
         "port": _port(command, diagnosis.incident.engine),
     }
     if scheme in _CONTAINER_ENGINES and _CONTAINER_NAME.fullmatch(rest):

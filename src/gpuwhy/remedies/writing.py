@@ -15,6 +15,7 @@ from gpuwhy.remedies.packages import change_package
 from gpuwhy.remedies.setting import Setting
 from gpuwhy.remedies.shell import Shell
 from gpuwhy.remedies.systemd import SystemdUnit
+from gpuwhy.remedies.toolkits import change_toolkit
 from gpuwhy.remedies.values import is_literal, is_option, is_variable
 
 _UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.@-]{0,200}")
@@ -68,6 +69,8 @@ def _change(remedy: Remedy, setting: Setting, place: ServicePlace) -> Change:
             return change_cache(setting, place, name, value)
         case "service":
             return _service(name, value, setting)
+        case "toolkit" if name == "cuda":
+            return change_toolkit(setting, place, value)
         case _:
             return Change()
 
