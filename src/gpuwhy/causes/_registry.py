@@ -7,6 +7,7 @@ import importlib
 import inspect
 import pkgutil
 import typing
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -104,6 +105,13 @@ def catalogue() -> Mapping[str, CauseEntry]:
 
 
 def _plugins() -> list[Any]:
+    """The modules of installed plug-ins. One that cannot be loaded is left out with a warning: it is not our cause."""
     from importlib.metadata import entry_points
 
-    return [point.load() for point in entry_points(group="gpuwhy.causes")]
+    modules = []
+    for point in entry_points(group="gpuwhy.causes"):
+        try:
+            modules.append(point.load())
+        except Exception as error:  # noqa: BLE001 - whatever a plug-in raises must not cost the diagnosis
+            warnings.warn(f"the causes of {point.value} are left out: {error}", RuntimeWarning, stacklevel=2)
+    return modules
