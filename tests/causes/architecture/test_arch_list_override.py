@@ -139,6 +139,7 @@ def test_the_family_form_of_the_own_target(judge_report: Judge) -> None:
 @pytest.mark.parametrize("line", [
     "nvcc fatal   : Unsupported gpu architecture 'compute_120+PTX'",
     "CMake Error: CMAKE_CUDA_ARCHITECTURES must be non-empty if set.",
+    "CMAKE_CUDA_ARCHITECTURES: sm_89 is not one of the following:",
     "  Unknown CUDA Architecture Name 12.0a in CUDA_SELECT_NVCC_ARCH_FLAGS",
     "nvcc fatal   : The same GPU code (`sm_120f`) generated for non family-specific and family-specific GPU arch",
 ])  # fmt: skip
@@ -172,3 +173,9 @@ def test_a_list_at_run_time_says_nothing_of_a_published_wheel(judge_report: Judg
     )
     facts = {"cc": "12.0", "env.TORCH_CUDA_ARCH_LIST": "8.0;9.0"}
     assert judge_report(text, facts).findings[0].cause == "binary-lacks-arch"
+
+
+def test_kernels_left_out_by_the_list_of_the_build(judge_report: Judge) -> None:
+    text = "NotImplementedError: No compiled cutlass_scaled_mm for CUDA device capability: 89\n"
+    first = judge_report(text, {"cc": "8.9", "env.TORCH_CUDA_ARCH_LIST": "9.0a"}).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)

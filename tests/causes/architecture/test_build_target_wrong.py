@@ -135,3 +135,14 @@ def test_torch_without_the_gpu_is_another_cause(judge_report: Judge) -> None:
     judged = judge_report(text)
     assert judged.findings[0].cause == "torch-lacks-arch"
     assert CAUSE in ruled_out(judged)
+
+
+def test_a_source_build_that_its_user_tells_of(judge_report: Judge) -> None:
+    text = (
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+        "I built sageattention from source inside docker build\n"
+    )
+    facts = {"cc": "12.0", "binary_archs.sageattention": ["sm_80", "sm_90"]}
+    assert judge_report(text, facts).findings[0].cause == CAUSE
+    published = judge_report(text.splitlines()[0] + "\n", facts).findings[0]
+    assert published.cause == "binary-lacks-arch"

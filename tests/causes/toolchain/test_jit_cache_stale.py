@@ -113,3 +113,22 @@ def test_a_module_missing_after_a_failed_build_is_an_echo(judge_report: Judge) -
 )
 def test_near_misses(judge_report: Judge, line: str) -> None:
     assert CAUSE not in [f.cause for f in judge_report(line + "\n").findings]
+
+
+def test_rules_that_name_files_of_a_toolkit_that_is_gone(judge_report: Judge, finding: Find) -> None:
+    text = "ninja: error: '/usr/local/cuda-12.4/include/cuda_fp8.h', needed by '/root/.cache/flashinfer/0.2.5/90/cached_ops/norm/norm.cuda.o', missing and no known rule to make it\n"
+    found = finding(judge_report(text), CAUSE)
+    assert (found.certainty, found.component) == (Certainty.LIKELY, "flashinfer")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/opt/v/lib/python3.12/site-packages/vllm/third_party/triton_kernels/matmul.so",
+        "/opt/v/lib/python3.12/site-packages/deep_gemm/deep_gemm_cpp.so",
+        "/opt/v/lib/python3.12/site-packages/sglang/jit_kernel/build.so",
+    ],
+)
+def test_installed_libraries_are_no_cache(judge_report: Judge, path: str) -> None:
+    judged = judge_report(f"OSError: {path}: cannot open shared object file: No such file or directory\n")
+    assert CAUSE not in [f.cause for f in judged.findings]

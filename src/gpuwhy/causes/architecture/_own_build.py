@@ -18,7 +18,7 @@ BUILT_HERE = says(
         "build.sh",
     ),
     r"[Bb]uilding wheel|pip3? install (?:-\S+ )*-e\b|no-build-isolation|setup\.py (?:install|develop|build|bdist)|cmake (?:-B|--build|-S|\.\.)|Building CUDA object"
-    r"|(?:built|build|building|compiled|compile|installed|install) (?:\S+ ){0,4}from source|Building extension|editable (?:install|project)|\bI (?:have )?(?:built|compiled)|-D(?:GGML|LLAMA)_CUDA\w*=ON|docker build",
+    r"|(?:built|compiled|installed|building|compiling) (?:\S+ ){0,4}from source|Building extension|editable (?:install|project)|\bI (?:have )?(?:built|compiled)|-D(?:GGML|LLAMA)_CUDA\w*=ON|docker build",
 )  # fmt: skip
 SIGNS: tuple[Sign, ...] = (BUILT_HERE,)
 _SOURCE = re.compile(r"source|built|editable|\bgit\b|\+g[0-9a-f]{6,}|\.dev\d|checkout|local build|/\S+", re.IGNORECASE)
@@ -28,9 +28,9 @@ _FEW_TARGETS = 2
 
 def evidence_of_own_build(case: Case, match: Match, component: str | None) -> Evidence | None:
     """What shows that the library was built here; None when nothing does."""
-    for name, fact in case.facts.group("packages").items():
-        if _belongs(name, component) and fact.value is not None and _SOURCE.search(str(fact.value)):
-            return fact.evidence
+    named = evidence_naming_component(case, component)
+    if named is not None:
+        return named
     for frame in match.frames:
         if frame.path.startswith("/") and "-packages/" not in frame.path and "/python3" not in frame.path:
             owner = components.component_of_module(frame.path)
@@ -41,6 +41,17 @@ def evidence_of_own_build(case: Case, match: Match, component: str | None) -> Ev
         return case.evidence(stated, "a build on this machine")
     binary = binary_of(case, component)
     return binary.evidence if binary is not None and 0 < len(binary.value) <= _FEW_TARGETS else None
+
+
+def evidence_naming_component(case: Case, component: str | None) -> Evidence | None:
+    """What says of this very component that it was built here: its version or origin, or a line that names it."""
+    for name, fact in case.facts.group("packages").items():
+        if _belongs(name, component) and fact.value is not None and _SOURCE.search(str(fact.value)):
+            return fact.evidence
+    for match in case.all(BUILT_HERE.name):
+        if component is not None and component in match.text.lower():
+            return case.evidence(match, f"{component} was built on this machine")
+    return None
 
 
 def binary_of(case: Case, component: str | None) -> Fact | None:

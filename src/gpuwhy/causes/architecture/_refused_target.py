@@ -28,8 +28,9 @@ UNKNOWN_ARCH = says(
 )
 CMAKE_INVALID = says(
     "cmake-invalid-list",
-    ("must be non-empty if set", "must be valid if set", "cuda_architectures is empty", "unknown cuda architecture name", "invalid value for cmake_cuda_architectures"),
+    ("cmake_cuda_architectures:", "must be non-empty if set", "must be valid if set", "cuda_architectures is empty", "unknown cuda architecture name", "invalid value for cmake_cuda_architectures"),
     r"CMAKE_CUDA_ARCHITECTURES\b[\s\S]{0,200}?must be (?:non-empty|valid) if set|must be (?:non-empty|valid) if set"
+    r"|CMAKE_CUDA_ARCHITECTURES:\s*\S.{0,80}?is not one of the following"
     r"|CUDA_ARCHITECTURES is empty for target|Unknown CUDA Architecture Name (?P<value>\S{1,60}) in CUDA_SELECT_NVCC_ARCH_FLAGS",
 )  # fmt: skip
 TOO_LOW = says(

@@ -316,7 +316,7 @@ def _leaves_out_gpu(
     )
     built_here = own_build.evidence_of_own_build(case, match, component)
     is_jit = image is not None and image.jit_targets is not None
-    if built_here is None and not is_jit:
+    if built_here is None and not is_jit and image is not None:
         return None
     for each in known:
         if each.covers(capability) is False and each.name in (TORCH, FLASHINFER, lists.CMAKE, "CUDAARCHS"):
@@ -324,7 +324,7 @@ def _leaves_out_gpu(
                 is_jit and image is not None and image.has_code is not True and _same_targets(each, image.jit_targets)
             )
             why = f"{each.value} holds nothing that runs on compute capability {capability}"
-            return Clash(match, each.name, component, why, Certainty.PROVEN if shown else Certainty.LIKELY, 82, each, ("build-target-wrong",))  # fmt: skip
+            return Clash(match, each.name, component, why, Certainty.PROVEN if shown else Certainty.LIKELY, 82 if built_here or is_jit else 60, each, ("build-target-wrong", "binary-lacks-arch"))  # fmt: skip
     return None
 
 

@@ -129,7 +129,8 @@ def _missing_image(
         return RuledOut("the library has code for this GPU", (quoted,)) if image.has_code else None
     targets = ", ".join(image.built_for or ())
     if image.has_code is False and built_here is not None:
-        certainty = Certainty.PROVEN if image.is_plain and built_here is not image.built_evidence else Certainty.LIKELY
+        is_sure = image.is_plain and own_build.evidence_naming_component(case, image.component) is not None
+        certainty = Certainty.PROVEN if is_sure else Certainty.LIKELY
         return Mistake(image.match, "own", image.component, targets, certainty, 80, shown)
     if image.jit_targets is not None or built_here is not None:
         return Mistake(image.match, "jit" if image.jit_targets is not None else "own", image.component, targets, Certainty.POSSIBLE, 50, shown)  # fmt: skip
@@ -231,7 +232,7 @@ def _said_by_library(
     shown = tuple(e for e in (here, binary.evidence if binary is not None else None) if e is not None)
     spelt = ", ".join(targets)
     if has_code is False and (here is not None or is_unset):
-        is_sure = here is not None and is_unset and (binary is None or here is not binary.evidence)
+        is_sure = is_unset and own_build.evidence_naming_component(case, component) is not None
         certainty = Certainty.PROVEN if is_sure else Certainty.LIKELY
         return Mistake(match, "own", component, spelt, certainty, 82, shown)
     if match.sign == "without-suffix":

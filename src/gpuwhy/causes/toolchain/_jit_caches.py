@@ -22,15 +22,15 @@ _KNOWN: tuple[tuple[str, JitCache], ...] = (
         r"(?:[./]cache/flashinfer|flashinfer_jit|/flashinfer/\d[\w.+]*/[\w]*/?(?:cached_ops|generated))|cached_ops/",
         JitCache("flashinfer", "flashinfer", "FLASHINFER_WORKSPACE_BASE"),
     ),
-    (r"\.triton\b|/triton[_-]?cache|triton/(?:cache|dump)/|[\w]/triton_\w+/", JitCache("triton", "triton", "TRITON_CACHE_DIR")),
+    (r"\.triton\b|/triton[_-]?cache|triton/(?:cache|dump)/", JitCache("triton", "triton", "TRITON_CACHE_DIR")),
     (r"torchinductor|torch[_-]?inductor|/inductor[_-]?cache", JitCache("torchinductor", "torch", "TORCHINDUCTOR_CACHE_DIR")),
     (r"torch_extensions", JitCache("torch_extensions", "torch", "TORCH_EXTENSIONS_DIR")),
     (r"cache/torch/kernels|/torch/kernels", JitCache("torch kernels", "torch", "PYTORCH_KERNEL_CACHE_PATH")),
-    (r"\.?deep_?gemm\b", JitCache("deep_gemm", "deepgemm", "DG_JIT_CACHE_DIR")),
-    (r"\.?deep_?ep/|deep_ep_jit", JitCache("deep_ep", "deepep", "EP_JIT_CACHE_DIR")),
+    (r"\.deep_?gemm\b|cache/deep_?gemm|deep_?gemm_(?:jit_)?cache", JitCache("deep_gemm", "deepgemm", "DG_JIT_CACHE_DIR")),
+    (r"\.deep_?ep/|deep_ep_jit", JitCache("deep_ep", "deepep", "EP_JIT_CACHE_DIR")),
     (r"\.tilelang\b|/tilelang/cache", JitCache("tilelang", "tilelang", "TILELANG_CACHE_DIR")),
     (r"cache/tvm-ffi|/tvm_ffi/", JitCache("tvm-ffi", "tvm", "TVM_FFI_CACHE_DIR")),
-    (r"cache/sglang/jit|/sglang/jit", JitCache("sglang jit", "sglang", "SGLANG_JIT_CACHE_DIR")),
+    (r"/sglang/jit\b", JitCache("sglang jit", "sglang", "SGLANG_JIT_CACHE_DIR")),
     (r"torch_compile_cache|torch_aot_compile", JitCache("torch_compile_cache", "vllm", "VLLM_CACHE_ROOT")),
     (r"cache/vllm\b", JitCache("vllm", "vllm", "VLLM_CACHE_ROOT")),
     (r"\.cupy\b|/cupy/kernel_cache", JitCache("cupy", "cupy", "CUPY_CACHE_DIR")),
@@ -43,6 +43,8 @@ _KNOWN: tuple[tuple[str, JitCache], ...] = (
     (r"cache/huggingface|/hf_home|huggingface/(?:hub|modules|datasets|xet)", JitCache("huggingface", "huggingface-hub", "HF_HOME")),
 )  # fmt: skip
 """By a part of the path; the first that fits. Variables and places: read in the libraries' released sources."""
+_INSIDE_PACKAGES = ("flashinfer-cubin", "aiter")
+"""Caches that lie in the installed package itself."""
 _COMPILED = tuple((re.compile(pattern, re.IGNORECASE), cache) for pattern, cache in _KNOWN)
 _SOME_CACHE = re.compile(r"(?:^|/)\.?(?:cache|local/share|config)(?:/|$)|[_-]cache(?:/|$)|/jit(?:/|$)", re.IGNORECASE)
 _CACHE_CODE: tuple[tuple[re.Pattern[str], JitCache], ...] = tuple(
@@ -70,7 +72,10 @@ _CACHE_CODE: tuple[tuple[re.Pattern[str], JitCache], ...] = tuple(
 def cache_of_path(path: str) -> JitCache | None:
     """The cache a path lies in; None for a path in no known one."""
     shown = path[:2000].replace("\\", "/")
-    return next((cache for pattern, cache in _COMPILED if pattern.search(shown)), None)
+    found = next((cache for pattern, cache in _COMPILED if pattern.search(shown)), None)
+    if found is not None and "-packages/" in shown and found.name not in _INSIDE_PACKAGES:
+        return None
+    return found
 
 
 def cache_of_code(paths: tuple[str, ...]) -> JitCache | None:

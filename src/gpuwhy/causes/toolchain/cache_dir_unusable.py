@@ -164,11 +164,12 @@ def _mount(case: Case, obstacle: Obstacle) -> Fact | Unknown:
 def _certainty(case: Case, obstacle: Obstacle, mount: Fact | Unknown) -> Certainty:
     if obstacle.match.sign == "hub-warned":
         return Certainty.POSSIBLE
+    is_primary = case.incident.primary in case.explains(obstacle.match)
     if obstacle.kind == "noexec":
         return Certainty.PROVEN if isinstance(mount, Fact) else Certainty.LIKELY
     if obstacle.kind in ("denied", "read-only") and obstacle.is_shown_by_path and not obstacle.match.is_code:
-        return Certainty.PROVEN if case.incident.primary in case.explains(obstacle.match) else Certainty.LIKELY
-    return Certainty.LIKELY
+        return Certainty.PROVEN if is_primary else Certainty.LIKELY
+    return Certainty.LIKELY if is_primary or obstacle.cache is not None else Certainty.POSSIBLE
 
 
 def _strength(obstacle: Obstacle) -> int:

@@ -151,10 +151,13 @@ def _leftover(
     code = caches.cache_of_code(tuple(frame.path for frame in match.frames)) or _cache_in_dump(case, match)
     if match.sign == "nvcc-run":
         return _old_rules(case, match, packages, environment)
-    if match.sign in ("baton-call", "baton", "said-corrupt"):
+    if match.sign == "said-corrupt":
+        cache = code or caches.cache_of_path(match.text)
+        return Leftover(match, kind, path, cache) if cache is not None or "JIT cache" in match.text else None
+    if match.sign in ("baton-call", "baton"):
         return Leftover(match, kind, path, code or by_path or _torch_extensions(match))
     if match.sign in ("filelock", "garbled", "old-rules", "waits-for-lock"):
-        cache = by_path or code
+        cache = by_path or code or (caches.cache_of_path(match.text) if match.sign == "old-rules" else None)
         if match.sign == "garbled" and cache is not None and cache.name in ("torch_extensions", "flashinfer cubins"):
             return None
         return Leftover(match, kind, path, cache) if cache is not None else None

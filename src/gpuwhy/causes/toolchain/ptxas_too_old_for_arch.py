@@ -206,7 +206,9 @@ def _excluded(case: Case, refusal: Refusal, gpus: Gpus | Unknown) -> RuledOut | 
         )
     if target is None or not isinstance(gpus, Gpus) or not gpus.capabilities:
         return None
-    if target.plain.dotted not in gpus.capabilities:
+    renamed = capabilities.RENAMED.get((target.major, target.minor))
+    names = {target.plain.dotted, f"{renamed[0]}.{renamed[1]}" if renamed else ""}
+    if not names & set(gpus.capabilities):
         return RuledOut(f"no GPU here is a {target.plain.dotted}: something else chose {refusal.target}", gpus.evidence)
     return None
 
