@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from gpuwhy.collector.launching import Launch, launch_of
 from gpuwhy.collector.probing import Absent, Denied, Notes, Request, first_of
 from gpuwhy.collector.reading import read_bytes
+from gpuwhy.redaction.redactor import is_secret_name
 
 PREFIXES = (
     "CUDA", "TORCH", "PYTORCH", "FLASHINFER", "TRITON", "NCCL", "GLOO", "HF_", "HUGGING", "TRANSFORMERS", "VLLM", "SGLANG", "SGL_", "NVIDIA",
@@ -36,7 +37,7 @@ def environment(
         else:
             notes.subject = "process:%d" % process["pid"]
             notes.source("/proc/%d/environ" % process["pid"])
-            return _chosen(variables, "process", True, [])
+            return _chosen(variables, "process", True, [], notes)
     if unit is None:
         raise Absent("neither a unit nor a process to read the environment of")
     notes.subject = "unit:" + unit["name"]
@@ -48,7 +49,7 @@ def environment(
     is_complete = not launch.is_opaque and not unread and bool(unit["manager_environment"])
     if launch.is_opaque:
         notes.remark("the start script may set more variables: %s" % launch.opaque_reason)
-    return _chosen(variables, "unit", is_complete, launch.steps)
+    return _chosen(variables, "unit", is_complete, launch.steps, notes)
 
 
 def of_process(pid: int) -> Dict[str, str]:
@@ -107,7 +108,12 @@ def _launch(unit: Dict[str, Any], variables: Dict[str, str]) -> Launch:
     return launch_of(command, variables, str(first_of(unit["properties"], "WorkingDirectory", "")).lstrip("!-"))
 
 
-def _chosen(variables: Dict[str, str], source: str, is_complete: bool, steps: List[str]) -> Dict[str, Any]:
+def _chosen(
+    variables: Dict[str, str], source: str, is_complete: bool, steps: List[str], notes: Notes
+) -> Dict[str, Any]:
+    for name, value in variables.items():
+        if is_secret_name(name):
+            notes.secret(value)
     shown, hidden = _split(variables)
     return {"source": source, "complete": is_complete, "variables": shown, "other_names": hidden, "steps": steps}
 

@@ -29,7 +29,11 @@ def limits(
     if unit is not None:
         notes.subject = "unit:" + unit["name"]
         notes.source("systemctl show %s" % unit["name"])
-        shown = {name[5:].lower(): value for name, value in unit["properties"].items() if name.startswith("Limit")}
+        given = {name[5:]: value for name, value in unit["properties"].items() if name.startswith("Limit")}
+        # `LimitMEMLOCK` is the hard limit; what a process feels is `LimitMEMLOCKSoft`.
+        shown = {
+            name.lower(): given.get(name + "Soft", value) for name, value in given.items() if not name.endswith("Soft")
+        }
         return {name: "unlimited" if value == "infinity" else value for name, value in shown.items()}
     if request.get("unit"):
         raise Absent("the unit is not known")

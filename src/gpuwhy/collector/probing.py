@@ -59,6 +59,7 @@ class Notes:
         self.subject = "host"
         self.sources: List[str] = []
         self.remarks: List[str] = []
+        self.secrets: List[str] = []
         self._lock = threading.Lock()
 
     def source(self, source: str) -> None:
@@ -66,6 +67,11 @@ class Notes:
         with self._lock:
             if source not in self.sources and len(self.sources) < 100:
                 self.sources.append(source)
+
+    def secret(self, secret: str) -> None:
+        """Hands over a secret that was seen on the way, so that it is taken out of every other text. Never printed."""
+        with self._lock:
+            self.secrets.append(secret)
 
     def remark(self, remark: str) -> None:
         """Says what a reader of the value should know: cut, partly denied, taken from a fallback."""

@@ -137,7 +137,7 @@ class Collection:
 
     def run(self) -> None:
         """Returns when every probe has been printed, at the latest when the deadline of the collection is over."""
-        limit = float(self._request.get("deadline") or COLLECTION_DEADLINE)
+        limit = seconds(self._request.get("deadline"), COLLECTION_DEADLINE)
         threads: List[threading.Thread] = []
         for probe in self._probes:
             thread = threading.Thread(target=self._run, args=(probe, limit), name=probe.name)
@@ -168,6 +168,8 @@ class Collection:
             status, reason, value = TIMED_OUT, "no answer in %.1f s" % probe.deadline, None
         else:
             status, reason, value = box["status"], box["reason"], box["value"]
+        for secret in notes.secrets:
+            self._output.redactor.learn(secret)
         self._values[probe.name] = value if status == OK else None
         self._note_secrets()
         self._ended[probe.name].set()
@@ -283,6 +285,12 @@ def parse_request(line: Optional[bytes]) -> Request:
     return request if isinstance(request, dict) else {"error": "the request is not a mapping"}
 
 
+def seconds(value: Any, default: float) -> float:
+    """A number of seconds from a request; ``default`` for anything else."""
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    return min(float(value), LONGEST_LIFE) if is_number and value > 0 else default
+
+
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: end(0))
@@ -304,8 +312,9 @@ def main() -> None:
             }
         }
     )
+    idle = seconds(request.get("idle"), IDLE_DEADLINE)
     while True:
-        line = source.line(float(request.get("idle") or IDLE_DEADLINE))
+        line = source.line(idle)
         if line is None or line.strip() == b"quit":
             end(0)
         asked = parse_request(line)

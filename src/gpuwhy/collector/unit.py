@@ -19,7 +19,7 @@ PROPERTIES = (
     "ExecMainPID", "ExecMainStartTimestamp", "ExecMainExitTimestamp", "ExecStart", "ExecStartPre", "Environment",
     "EnvironmentFiles", "PassEnvironment", "UnsetEnvironment", "FragmentPath", "DropInPaths", "NeedDaemonReload", "User", "Group",
     "DynamicUser", "WorkingDirectory", "RootDirectory", "MainPID", "ControlGroup", "Slice", "MemoryMax", "MemoryHigh",
-    "MemoryCurrent", "MemoryPeak", "OOMPolicy", "TasksMax", "LimitMEMLOCK", "LimitNOFILE", "LimitNPROC", "LimitSTACK", "LimitAS",
+    "MemoryCurrent", "MemoryPeak", "OOMPolicy", "TasksMax", "LimitMEMLOCK", "LimitNOFILE", "LimitNPROC", "LimitSTACK", "LimitAS", "LimitMEMLOCKSoft", "LimitNOFILESoft", "LimitNPROCSoft",
     "LimitCORE", "PrivateDevices", "DevicePolicy", "DeviceAllow", "ProtectHome", "ProtectSystem", "PrivateTmp", "StateDirectory",
     "CacheDirectory", "ReadWritePaths", "NoNewPrivileges", "SystemCallFilter", "MemoryDenyWriteExecute", "TimeoutStartUSec",
     "WatchdogUSec", "ActiveEnterTimestamp", "InactiveEnterTimestamp", "StateChangeTimestamp", "StandardOutput", "StandardError",
