@@ -190,7 +190,8 @@ def _owner(case: Case, match: Match) -> tuple[str | None, bool]:
 
 
 _SPEAKING_OPERATIONS = (
-    ("vllm", re.compile(r"\bcutlass_scaled_(?:fp4_)?mm|\bcutlass_(?:fp4_|fp8_)?(?:moe|group)_?(?:mm|gemm)|\bget_cutlass_moe_mm|scaled_fp4_(?:quant|experts_quant)|nvfp4 quantization|rowwise_scaled_linear_cutlass", re.I)),
+    ("sglang", re.compile(r"\bSGLang\b|TRTLLM M[LH]A backend|FlashAttention v[34] Backend", re.I)),
+    ("vllm", re.compile(r"GPUs with compute capability (?:less than|below) \d\.\d are not supported|VLLM_USE_V1|\bvLLM\b|\bcutlass_scaled_(?:fp4_)?mm|\bcutlass_(?:fp4_|fp8_)?(?:moe|group)_?(?:mm|gemm)|\bget_cutlass_moe_mm|scaled_fp4_(?:quant|experts_quant)|nvfp4 quantization|rowwise_scaled_linear_cutlass", re.I)),
     ("sgl-kernel", re.compile(r"\b(?:fp8_blockwise|fp8|int8|es_fp8_blockwise|mxfp8_blockscaled)_scaled_(?:grouped_)?mm\b|\bfp8_blockwise_scaled_grouped_mm|sgl_kernel", re.I)),
     ("flashinfer", re.compile(r"\b(?:mm_fp4|bmm_fp8|bmm_mxfp8|mm_mxfp8|gemm_fp8_nt_groupwise|group_gemm_fp8|group_gemm_mxfp4|trtllm_(?:fp4|fp8|bf16|mxint4)_\w*moe|trtllm_batch_(?:decode|context)|cutlass_fused_moe|TllmGen\w+|tinygemm|tgv_gemm|xqa|nvfp4_quantize|fp4_quantize|mxfp8_quantize|cudnn_batch_prefill)\w*", re.I)),
     ("flash-attn", re.compile(r"flash[ _-]?attention|flash[_-]attn|\bFA[234]\b", re.I)),

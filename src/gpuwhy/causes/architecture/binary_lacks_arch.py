@@ -8,6 +8,7 @@ from gpuwhy.causes._signs import says
 from gpuwhy.causes.architecture import _extension_remedies as remedies
 from gpuwhy.causes.architecture import _generations as generations
 from gpuwhy.causes.architecture import _missing_image as images
+from gpuwhy.causes.architecture._host_evidence import of_gpus
 from gpuwhy.causes.architecture._missing_image import MissingImage
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
@@ -121,7 +122,7 @@ def _missing_image(case: Case, image: MissingImage, gpus: Gpus | Unknown) -> Ver
     certainty, strength = _certainty(image, is_impossible)
     built = image.built_evidence
     lacks: Evidence = built if built is not None and image.has_code is False else inferred(_inference(image))
-    known = [e for e in (built, image.contrast, *(gpus.evidence if isinstance(gpus, Gpus) else ())) if e is not None]
+    known = [e for e in (built, image.contrast, *of_gpus(gpus, quoted)) if e is not None]
     return Verdict(
         certainty=certainty,
         component=component,
@@ -182,7 +183,7 @@ def _stated(case: Case, match: Match, gpus: Gpus | Unknown) -> Verdict:
             Link(f"The code of {component or 'the library'} was made for other GPUs", quoted),
             Link("It is refused or fails on this GPU", quoted),
         ),
-        evidence=(quoted, *(gpus.evidence if isinstance(gpus, Gpus) else ())),
+        evidence=(quoted, *of_gpus(gpus, quoted)),
         explains=case.explains(match),
         missing=_missing(case, component),
         rivals=("build-target-wrong", "arch-unsupported-by-library"),
