@@ -18,7 +18,7 @@ from gpuwhy.causes._signs import Sign
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import RuledOut, Verdict
 
-Judgement: TypeAlias = "Verdict | RuledOut | None"
+Judgement: TypeAlias = Verdict | RuledOut | None
 """None: the signs turned out not to be this cause's at all."""
 
 _ATTRIBUTE = "__gpuwhy_cause__"
