@@ -1,0 +1,77 @@
+# `make demo` and `make test` need Python (3.10 or newer, with its venv module) and nothing else: each sets up .venv first.
+PYTHON ?= python3
+CASES ?= tests/cases
+# of tests at a time
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+LOGS := tests/data/logs
+
+.PHONY: help install demo test check lint score bench lab soak schema picture
+
+help:
+	@echo 'make demo     set up, and diagnose a crash of SGLang from its log and from its journal'
+	@echo 'make test     set up, and run the tests'
+	@echo 'make check    all that must hold before a change is taken: style, types, layers, schema, tests'
+	@echo 'make score    how many labelled cases are diagnosed rightly; CASES=folder for others'
+	@echo 'make bench    seconds to start and to diagnose'
+	@echo 'make lab      real hosts: systemd, sshd, journal, FlashInfer (as root, on Debian 12)'
+	@echo 'make soak     randomised tests with their full counts'
+	@echo 'make schema   write docs/diagnosis.schema.json'
+	@echo 'make picture  write docs/seed.svg'
+
+install: $(INSTALLED)
+
+# the build backend comes from the constraints too, so it is installed first and the build is not isolated
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' \
+		|| { echo 'gpuwhy needs Python 3.10 or newer; name one: make PYTHON=python3.12' >&2; exit 1; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null \
+		|| { echo 'the venv module of $(PYTHON) is missing; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) install -c constraints.txt hatchling
+	$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	@touch $@
+
+# a diagnosed failure is exit status 1: that is the answer here
+demo: $(INSTALLED)
+	@for log in $(LOGS)/sglang.log $(LOGS)/incident.export; do \
+		echo; echo "$$ gpuwhy diagnose $$log"; echo; \
+		$(BIN)/gpuwhy diagnose $$log; status=$$?; \
+		test $$status -eq 1 || { echo "expected exit status 1, got $$status" >&2; exit 1; }; \
+	done
+
+test: $(INSTALLED)
+	$(BIN)/pytest -q -n $(WORKERS)
+
+check: lint test
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m scripts.make_schema --check
+
+score: $(INSTALLED)
+	@$(BIN)/python -m scripts.score $(CASES)
+
+bench: $(INSTALLED)
+	$(BIN)/python benchmarks/bench_start.py
+	$(BIN)/python benchmarks/bench_diagnose.py
+
+lab: $(INSTALLED)
+	tests/lab/setup
+	$(BIN)/pytest tests/lab -m lab -p no:cacheprovider
+
+soak: $(INSTALLED)
+	$(BIN)/pytest -m soak -n $(WORKERS)
+
+schema: $(INSTALLED)
+	$(BIN)/python -m scripts.make_schema
+
+picture: $(INSTALLED)
+	$(BIN)/python -m scripts.make_picture

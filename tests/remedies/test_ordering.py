@@ -1,0 +1,25 @@
+"""Smallest intervention first."""
+
+from __future__ import annotations
+
+from gpuwhy.model.remedy import KINDS, Remedy
+from gpuwhy.remedies import order
+
+
+def remedy(kind: str, name: str, rank: int = 0) -> Remedy:
+    return Remedy(kind=kind, name=name, summary="", rank=rank)
+
+
+def test_kinds_come_in_the_order_of_their_size() -> None:
+    shuffled = [remedy(kind, kind) for kind in reversed(KINDS)]
+    assert tuple(r.kind for r in order(shuffled)) == KINDS
+
+
+def test_within_a_kind_the_one_that_cures_more_comes_first() -> None:
+    ordered = order([remedy("env", "LATER", 20), remedy("env", "FIRST", 0), remedy("env", "NEXT", 10)])
+    assert [r.name for r in ordered] == ["FIRST", "NEXT", "LATER"]
+
+
+def test_equal_remedies_keep_their_causes_order_and_unknown_kinds_come_last() -> None:
+    ordered = order([remedy("prayer", "P"), remedy("flag", "--b"), remedy("flag", "--a")])
+    assert [r.name for r in ordered] == ["--b", "--a", "P"]
