@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -46,10 +47,12 @@ def test_a_machine_without_anything_of_note_is_read_in_time() -> None:
 
 
 def processes_of(mark: str) -> list[int]:
+    """The processes whose command line holds `mark`."""
     found = []
-    for name in os.listdir("/proc"):
-        if name.isdigit() and mark in (Path("/proc") / name / "cmdline").read_bytes().decode(errors="replace"):
-            found.append(int(name))
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if mark in (Path("/proc") / name / "cmdline").read_bytes().decode(errors="replace"):
+                found.append(int(name))
     return found
 
 

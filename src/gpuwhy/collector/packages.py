@@ -76,7 +76,7 @@ def _distribution(folder: str, entry: str) -> "Optional[tuple[str, str]]":
         text = try_text(
             os.path.join(path, "METADATA" if entry.endswith(".dist-info") else "PKG-INFO"), 1 << 16
         ) or try_text(path, 1 << 16)
-        fields = dict(re.findall(r"^(Name|Version): *(\S+)", text or "", re.M))
+        fields = dict(re.findall(r"^(Name|Version): *(\S+)", (text or "").split("\n\n", 1)[0], re.M))
         if "Name" in fields and "Version" in fields:
             return fields["Name"], fields["Version"]
     return None

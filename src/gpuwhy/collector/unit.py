@@ -11,7 +11,7 @@ from typing import Any, Dict, List, Optional
 
 from gpuwhy.collector import commands
 from gpuwhy.collector.probing import Absent, Failed, Notes, Request
-from gpuwhy.collector.reading import key_values, read_text
+from gpuwhy.collector.reading import read_text
 
 PROPERTIES = (
     "Id", "Names", "Description", "LoadState", "LoadError", "ActiveState", "SubState", "Result", "UnitFileState", "Type",
@@ -26,7 +26,7 @@ PROPERTIES = (
     "InvocationID",
 )  # fmt: skip
 
-NAME = re.compile(r"^[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]{0,250}$")
+NAME = re.compile(r"^[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]{0,250}\Z")
 
 SUFFIXES = (".service", ".socket", ".timer", ".target", ".scope", ".slice", ".mount", ".path")
 
@@ -37,7 +37,7 @@ def unit(request: Request, notes: Notes, candidates: Optional[List[Dict[str, Any
     notes.subject = "unit:" + name
     output = commands.run("systemctl", ["show", "--no-pager", "-p", ",".join(PROPERTIES), "--", name], timeout=3.0)
     notes.source("systemctl show %s" % name)
-    properties = key_values(output.out)
+    properties = properties_of(output.out)
     if output.status != 0 or not properties:
         raise Failed("systemctl show %s: %s" % (name, output.err.strip()[:300] or "exit status %d" % output.status))
     if properties.get("LoadState") == "not-found" and properties.get("ActiveState", "inactive") == "inactive":
@@ -52,6 +52,16 @@ def unit(request: Request, notes: Notes, candidates: Optional[List[Dict[str, Any
         "manager_environment": _manager_environment(notes),
         "files": _files(properties, notes),
     }
+
+
+def properties_of(text: str) -> Dict[str, str]:
+    """``systemctl show``'s lines; a property with several values (``EnvironmentFiles``, ``ExecStart``) has a line for each."""
+    found: Dict[str, str] = {}
+    for line in text.splitlines():
+        name, sign, value = line.partition("=")
+        if sign:
+            found[name] = found[name] + " " + value if name in found else value
+    return found
 
 
 def _name(request: Request, notes: Notes, candidates: Optional[List[Dict[str, Any]]]) -> str:
