@@ -26,8 +26,10 @@ def test_a_variable_is_a_drop_in_a_reload_and_a_restart() -> None:
     written = written_for(env("FLASHINFER_CUDA_ARCH_LIST", "12.0a"), UNIT)
     assert written.commands == (
         "install -d /etc/systemd/system/sglang.service.d",
-        "printf '%s\\n' '[Service]' 'Environment=\"FLASHINFER_CUDA_ARCH_LIST=12.0a\"' "
-        "> /etc/systemd/system/sglang.service.d/50-gpuwhy-FLASHINFER_CUDA_ARCH_LIST.conf",
+        (
+            "printf '%s\\n' '[Service]' 'Environment=\"FLASHINFER_CUDA_ARCH_LIST=12.0a\"' "
+            "> /etc/systemd/system/sglang.service.d/50-gpuwhy-FLASHINFER_CUDA_ARCH_LIST.conf"
+        ),
         "systemctl daemon-reload",
         "systemctl reset-failed sglang.service",
         "systemctl restart sglang.service",
@@ -170,7 +172,7 @@ def test_no_value_reaches_the_shell(value: str, files: tuple[str, ...], tmp_path
     setting = Setting(kind="systemd", unit="a.service", environment_files=files)
     written = written_for(env("X", value), setting)
     if not written.commands:
-        assert " " in value
+        assert " " in value or value.startswith(">")  # read as a description
         return
     script = "\n".join(written.commands).replace("/etc/systemd/system", str(tmp_path)).replace("systemctl", "true")
     subprocess.run(["sh", "-eu", "-c", script], cwd=tmp_path, check=True)
