@@ -102,7 +102,7 @@ def flashinfer(variables: Dict[str, str], torch_cuda: Optional[str]) -> Dict[str
     """
     search = _Search(variables).variable("CUDA_HOME", "CUDA_PATH").path().default()
     if search.root is not None:
-        nvcc = search.root + "/bin/nvcc"
+        nvcc = os.path.join(search.root, "bin/nvcc")
         version = version_of(nvcc)
         if version.release is not None:
             search.steps.append("%s --version says %s" % (nvcc, version.full or version.release))
@@ -143,7 +143,7 @@ def deepgemm(variables: Dict[str, str]) -> Dict[str, Any]:
 def _with_nvcc(search: _Search) -> Dict[str, Any]:
     if search.root is None:
         return search.result(None)
-    nvcc = search.root + "/bin/nvcc"
+    nvcc = os.path.join(search.root, "bin/nvcc")
     version = version_of(nvcc)
     said = "--version says %s" % (version.full or version.release) if version.release else version.problem
     search.steps.append("%s %s" % (nvcc, said))
