@@ -8,7 +8,7 @@ import shutil
 from gpuwhy.targets.interface import Connection, TargetError
 from gpuwhy.targets.pipe import NO_PYTHON, SHELL_LINE, PipeConnection
 
-_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,200}$")
+_NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,200}\Z")
 
 
 class ContainerTarget:

@@ -20,7 +20,7 @@ CONNECT_TIMEOUT = 10
 
 ALIVE_INTERVAL = 5
 
-_DESTINATION = re.compile(r"^(?:ssh://)?[^\s\-\x00-\x1f'\"`$;&|<>()][^\s\x00-\x1f'\"`$;&|<>()]*$")
+_DESTINATION = re.compile(r"^(?!ssh://-)(?:ssh://)?[^\s\-\x00-\x1f'\"`$;&|<>()][^\s\x00-\x1f'\"`$;&|<>()]*\Z")
 
 
 class SshTarget:
