@@ -28,19 +28,19 @@ def names(judgement: Judgement) -> list[str]:
     (FLASHINFER, "flashinfer"),
     ("RuntimeError: Could not find nvcc\n  File \"/x/site-packages/flashinfer/jit/cpp_ext.py\", line 20, in get_cuda_path\n", "flashinfer"),
     (TORCH, "torch"),
-    ("  File \"/tmp/pip-install-a1/causal-conv1d_00112233445566778899aabbccddeeff/setup.py\", line 90\n"
+    (("  File \"/tmp/pip-install-a1/causal-conv1d_00112233445566778899aabbccddeeff/setup.py\", line 90\n"
      "UserWarning: causal_conv1d was requested, but nvcc was not found.  Are you sure your environment has nvcc available?\n"
-     "NameError: name 'bare_metal_version' is not defined\n", "causal-conv1d"),
-    ("  File \"/x/site-packages/deepspeed/ops/op_builder/builder.py\", line 40, in installed_cuda_version\n"
-     "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)\n", "deepspeed"),
+     "NameError: name 'bare_metal_version' is not defined\n"), "causal-conv1d"),
+    (("  File \"/x/site-packages/deepspeed/ops/op_builder/builder.py\", line 40, in installed_cuda_version\n"
+     "deepspeed.ops.op_builder.builder.MissingCUDAException: CUDA_HOME does not exist, unable to compile CUDA op(s)\n"), "deepspeed"),
     ("CMake Error at llama.cpp/ggml/CMakeLists.txt:9 (enable_language):\n  No CMAKE_CUDA_COMPILER could be found.\n", "llama.cpp"),
     ("/bin/sh: 1: /usr/local/cuda/bin/nvcc: not found\nninja: build stopped: subcommand failed.\n  /root/.cache/flashinfer/0.6.5/89/cached_ops\n", "flashinfer"),
     ("make: nvcc: No such file or directory\n", None),
     ("FileNotFoundError: nvcc not found at '/usr/local/cuda/bin/nvcc'. Ensure CUDA path '/usr/local/cuda' is correct.\n", None),
-    ("Failed to get device capability: nvcc not found and PyTorch is not built with CUDA support. Could not determine CUDA version..\n"
-     "RuntimeError: FlashInfer requires GPUs with sm75 or higher\n", "flashinfer"),
-    ("Traceback (most recent call last):\n  File \"/x/site-packages/deep_gemm/__init__.py\", line 60, in _find_cuda_home\n"
-     "    assert cuda_home is not None\nAssertionError\n", "deepgemm"),
+    (("Failed to get device capability: nvcc not found and PyTorch is not built with CUDA support. Could not determine CUDA version..\n"
+     "RuntimeError: FlashInfer requires GPUs with sm75 or higher\n"), "flashinfer"),
+    (("Traceback (most recent call last):\n  File \"/x/site-packages/deep_gemm/__init__.py\", line 60, in _find_cuda_home\n"
+     "    assert cuda_home is not None\nAssertionError\n"), "deepgemm"),
     ("RuntimeError: Cannot find CUDA_HOME. CUDA must be available to build the package.\n", None),
 ])  # fmt: skip
 def test_every_way_of_saying_that_there_is_no_nvcc(judge_report: Judge, text: str, component: str | None) -> None:
