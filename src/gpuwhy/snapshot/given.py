@@ -150,8 +150,12 @@ def _parse(data: bytes, name: str) -> Any:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise SnapshotError(f"{name} is not a text in UTF-8: byte {error.start} is {data[error.start]:#04x}") from error
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe loaders
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=loader)):
+            # A few lines of aliases unfold to gigabytes, or contain themselves.
+            raise SnapshotError(f"{name} uses YAML aliases (*name), which facts have no need of")
+        return yaml.load(text, Loader=loader)  # noqa: S506 - both are safe loaders
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         place = f", line {mark.line + 1}" if mark is not None else ""
