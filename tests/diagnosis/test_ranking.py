@@ -47,10 +47,18 @@ def test_the_earlier_event_wins_a_tie() -> None:
     assert order([finding("late", explains=(2,)), finding("early", explains=(0,))], incident()) == ["early", "late"]
 
 
-def test_the_fact_that_most_findings_wait_for_is_asked_first() -> None:
-    asked = deciding((finding("a", missing=("cc", "cuda_toolkit")), finding("b", missing=("cuda_toolkit",))))
+def test_the_leader_s_most_decisive_fact_is_asked_first() -> None:
+    asked = deciding(
+        (finding("a", missing=("cuda_toolkit", "cc")), finding("b", missing=("cc",)), finding("c", missing=("cc",)))
+    )
     assert asked is not None
     assert asked.key == "cuda_toolkit"
+
+
+def test_where_the_leader_waits_for_nothing_the_fact_that_most_others_wait_for() -> None:
+    asked = deciding((finding("a"), finding("b", missing=("driver", "cc")), finding("c", missing=("cc",))))
+    assert asked is not None
+    assert asked.key == "cc"
 
 
 def test_a_fact_that_only_a_trailing_finding_wants_does_not_come_before_the_leader_s() -> None:

@@ -62,14 +62,16 @@ def _finding(identity: str, family: str, verdict: Verdict) -> Finding:
 
 
 def deciding(findings: tuple[Finding, ...]) -> Missing | None:
-    """The observation to ask for first: the one that most open findings wait for; ties go to the better finding."""
-    votes: dict[str, tuple[int, int, Missing]] = {}
-    for position, finding in enumerate(findings):
-        for missing in finding.missing:
-            count, first, kept = votes.get(missing.key, (0, position, missing))
-            votes[missing.key] = (count + 1, first, kept)
-    if not votes:
-        return None
-    leading = [m.key for m in findings[0].missing] if findings else []
-    best = max(votes.items(), key=lambda item: (item[0] in leading, item[1][0], -item[1][1]))
-    return best[1][2]
+    """The observation to ask for first.
+
+    A cause names its missing facts with the most decisive one first, so the leader's first is it. Where the leader
+    waits for nothing, it is the fact that most of the other findings wait for.
+    """
+    if findings and findings[0].missing:
+        return findings[0].missing[0]
+    votes: dict[str, int] = {}
+    first: dict[str, Missing] = {}
+    for missing in (each for finding in findings for each in finding.missing):
+        votes[missing.key] = votes.get(missing.key, 0) + 1
+        first.setdefault(missing.key, missing)
+    return first[max(votes, key=lambda key: votes[key])] if votes else None
