@@ -14,6 +14,7 @@ import msgspec
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._component import first_component
 from gpuwhy.causes._signs import Sign, says
+from gpuwhy.causes.architecture._torch_warnings import TORCH_WARNED, read_torch_warning
 from gpuwhy.knowledge import capability as capabilities
 from gpuwhy.knowledge import components
 from gpuwhy.knowledge import torch as torch_builds
@@ -55,11 +56,7 @@ NO_DEVICE_CODE = says(
     r"has no device code compatible with CUDA arch (?P<arch>\d{3,4})(?:.{0,80}?compiled for:? ?(?P<built>\d{3,4}(?:,\d{3,4})*))?"
     r"|was not compiled with any CUDA arch <= (?P<arch2>\d{3,4})",
 )
-TORCH_WARNED = says(
-    "torch-not-compatible",
-    "is not compatible with the current pytorch install",
-    r"(?:^|\W)(?P<name>[\w .()-]{2,70}?) with CUDA capability sm_(?P<sm>\d{2,3})[a-z]? is not compatible with the current PyTorch install",
-)
+__all__ = ["NO_DEVICE_CODE", "NO_FUNCTION", "NO_IMAGE", "SIGNS", "TORCH_WARNED", "MissingImage", "read_missing_image"]
 SIGNS: tuple[Sign, ...] = (NO_IMAGE, NO_FUNCTION, NO_DEVICE_CODE)
 
 PURE_PYTHON = frozenset(
@@ -143,7 +140,7 @@ def read_missing_image(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown)
         has_code=None if targets is None or capability is None else any_runs(targets, capability),
         jit_targets=_jit_targets(case, match),
         torch=torch_runs(torch, capability),
-        torch_warning=case.found(TORCH_WARNED.name),
+        torch_warning=_torch_warning(case, gpus),
         contrast=_contrast(case),
     )
 
@@ -283,6 +280,12 @@ def _jit_targets(case: Case, match: Match) -> tuple[str, ...] | None:
             return tuple((found["targets"] or "").split("_")) if found["targets"] else ()
     listed = case.facts.value("jit_targets")
     return tuple(map(str, listed)) if isinstance(listed, (list, tuple)) and listed else None
+
+
+def _torch_warning(case: Case, gpus: Gpus | Unknown) -> Match | None:
+    """Torch's own warning about the GPU, when the judging cause declares it and it is not a harmless one."""
+    warning = read_torch_warning(case, gpus)
+    return None if warning is None or warning.is_harmless else warning.match
 
 
 def _contrast(case: Case) -> Evidence | None:

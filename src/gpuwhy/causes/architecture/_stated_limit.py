@@ -40,7 +40,7 @@ STATED_LIMIT = says(
 SIGNS: tuple[Sign, ...] = (STATED_LIMIT,)
 
 _OTHERS = re.compile(
-    r"triton GPU compiler|Triton only supports devices|CUDA (?:toolkit|version|runtime|>=|1\d\.)|\bnvcc\b|\bdriver\b|\bptxas\b|unsupported gpu architecture|flashinfer requires|requires device with capability"
+    r"triton GPU compiler|_scaled_mm is only supported|supported by this library|Compute Capability detected|Triton only supports devices|CUDA (?:toolkit|version|runtime|>=|1\d\.)|\bnvcc\b|\bdriver\b|\bptxas\b|unsupported gpu architecture|flashinfer requires|requires device with capability"
     r"|minimum and maximum cuda|current pytorch install|which is of (?:cuda|compute) capability|no device code|no compiled |but was built for"
     r"|no supported cuda architectures|failed to get device capability|CUDA >= ?1\d|is not defined for option|unknown cuda arch|(?<!or )\brocm\b|\bhip\b|\bgfx\d",
     re.IGNORECASE,
@@ -51,6 +51,7 @@ _HARMLESS = re.compile(
     re.IGNORECASE,
 )
 """The program went on without it."""
+_SAYS_ERROR = re.compile(r"\[E\]|\bERROR\b|\bError Code \d")
 _SCHEME = re.compile(
     r"quantization method|quantization scheme|\b(?:gptq|awq|marlin|squeezellm|aqlm|bitblas)", re.IGNORECASE
 )
@@ -83,7 +84,7 @@ _AND_UP = re.compile(
 )
 _PROGRAM = r"(?:vllm(?:_use_v1\S*)?|sglang|triton|flash ?-?attention(?: only)?|flash[_-]?attn|tensorrt(?:-llm)?|unsloth|exllama(?:v[23])?|lmdeploy|turbomind|bitsandbytes|ollama|text-generation-inference|tgi|cudf|rapids|cupy|jax|ctranslate2|onnxruntime)"
 _WHOLE = re.compile(
-    rf"^(?:[\w.]*(?:Error|Exception|ERROR)\w*:? *)*\W*(?:{_PROGRAM}|gpus? with|(?:your|the|this|target|a) gpu|device|cuda devices? with)\b"
+    rf"^(?:[\w.]{{0,80}}(?:Error|Exception)\w{{0,40}}:? {{0,4}}){{0,2}}\W{{0,20}}(?:{_PROGRAM}|gpus? with|(?:your|the|this|target|a) gpu|device|cuda devices? with)\b"
     rf"|\b{_PROGRAM} (?:only )?(?:requires?|supports?|needs?)\b|by this \w+ release",
     re.IGNORECASE,
 )
@@ -94,6 +95,11 @@ def number_format_in(text: str) -> str | None:
     """The first number format that a text names."""
     found = re.search(r"bf16|bfloat16|e4m3|e5m2|e2m1|nvfp4|mxfp8|mxfp4|fp8|fp4|tf32", text, re.IGNORECASE)
     return found[0].lower() if found else None
+
+
+def is_about_scheme(match: Match) -> bool:
+    """The sentence is about the kernels of a quantisation method."""
+    return _SCHEME.search(match.text[:2000]) is not None
 
 
 def is_remark(match: Match) -> bool:
@@ -143,11 +149,17 @@ def read_stated_limit(case: Case, gpus: Gpus | Unknown, default: str | None = No
 
 def _is_refusal(match: Match) -> bool:
     text = match.text[:2000]
-    return not is_remark(match) and not _OTHERS.search(text)
+    return (
+        not is_remark(match)
+        and (_is_raised(match) or match.line.level not in ("info", "debug"))
+        and not _OTHERS.search(text)
+    )
 
 
 def _is_raised(match: Match) -> bool:
-    return match.event is not None and match.event.kind in ("exception", "crash", "build", "death")
+    if match.event is not None and match.event.kind in ("exception", "crash", "build", "death"):
+        return True
+    return match.line.level in ("error", "critical") or _SAYS_ERROR.search(match.text[:300]) is not None
 
 
 def _read(case: Case, match: Match, gpus: Gpus | Unknown, default: str | None) -> StatedLimit:

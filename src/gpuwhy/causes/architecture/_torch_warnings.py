@@ -6,12 +6,16 @@ import msgspec
 
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._signs import Sign, says
-from gpuwhy.causes.architecture._missing_image import TORCH_WARNED
 from gpuwhy.knowledge import capability as capabilities
 from gpuwhy.knowledge import torch as torch_builds
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.host import Gpus
 
+TORCH_WARNED = says(
+    "torch-not-compatible",
+    "is not compatible with the current pytorch install",
+    r"(?:^|\W)(?P<name>[\w .()-]{2,70}?) with CUDA capability sm_(?P<sm>\d{2,3})[a-z]? is not compatible with the current PyTorch install",
+)
 SIGNS: tuple[Sign, ...] = (
     TORCH_WARNED,
     says(

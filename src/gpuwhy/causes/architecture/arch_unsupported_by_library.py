@@ -14,6 +14,7 @@ from gpuwhy.causes.architecture import _generations as generations
 from gpuwhy.causes.architecture import _missing_image as images
 from gpuwhy.causes.architecture import _refusal_remedies as remedies
 from gpuwhy.causes.architecture import _stated_limit as limits
+from gpuwhy.causes.architecture import _torch_warnings as warnings
 from gpuwhy.causes.architecture._host_evidence import of_gpus
 from gpuwhy.knowledge import capability as capabilities
 from gpuwhy.model.evidence import Evidence
@@ -82,7 +83,7 @@ _GPU_CODE = re.compile(
         _SCHEME,
         *limits.SIGNS,
         *images.SIGNS,
-        images.TORCH_WARNED,
+        *warnings.SIGNS,
     ],
 )
 def arch_unsupported_by_library(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown) -> Judgement:
@@ -284,7 +285,8 @@ def _limit(case: Case, gpus: Gpus | Unknown) -> Judgement:
     certainty = Certainty.LIKELY if limit.is_raised else Certainty.POSSIBLE
     if limit.is_raised and limit.kind == "feature" and (limit.excludes_own or (limit.own and not limit.named)):
         certainty = Certainty.PROVEN
-    accepted = "" if not limit.named else f"compute capability {'>= ' if limit.goes_up else ''}{limit.minimum}"
+    accepted = f"compute capability >= {limit.minimum}" if limit.goes_up else " or ".join(limit.named)
+    accepted = accepted if limit.named else ""
     return _verdict(
         case,
         limit.match,
@@ -319,7 +321,7 @@ def _other_checkpoint(scheme: Match) -> tuple[Remedy, ...]:
 def _written_for_others(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown) -> Judgement:
     """A failed launch in a library that exists for other generations only; rebuilding cannot help."""
     image = images.read_missing_image(case, gpus, torch)
-    if image is None or image.torch_warning is not None or image.jit_targets is not None:
+    if image is None or image.jit_targets is not None or image.torch_warning is not None or image.torch.value is False:
         return None
     majors = generations.written_for(image.component, _surroundings(image.match))
     if image.component is None and image.capability is None and image.is_plain:
@@ -360,6 +362,8 @@ def _replaced(verdict: Verdict, missing: tuple[Missing, ...]) -> Verdict:
 
 
 def _with_other_engine(verdict: Verdict) -> Verdict:
+    if any(remedy.kind in ("flag", "env", "config") for remedy in verdict.remedies):
+        return verdict
     other = Remedy(
         kind="config",
         name="engine",

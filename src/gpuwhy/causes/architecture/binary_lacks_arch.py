@@ -8,6 +8,7 @@ from gpuwhy.causes._signs import says
 from gpuwhy.causes.architecture import _extension_remedies as remedies
 from gpuwhy.causes.architecture import _generations as generations
 from gpuwhy.causes.architecture import _missing_image as images
+from gpuwhy.causes.architecture import _torch_warnings as warnings
 from gpuwhy.causes.architecture._host_evidence import of_gpus
 from gpuwhy.causes.architecture._missing_image import MissingImage
 from gpuwhy.model.evidence import Evidence
@@ -53,9 +54,7 @@ _STATED = (
 """Messages in which the library itself says what it was built for."""
 
 
-@cause(
-    "binary-lacks-arch", family="Binary and architecture limits", signs=[*images.SIGNS, images.TORCH_WARNED, *_STATED]
-)
+@cause("binary-lacks-arch", family="Binary and architecture limits", signs=[*images.SIGNS, *warnings.SIGNS, *_STATED])
 def binary_lacks_arch(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown) -> Judgement:
     """A published extension or engine binary, not torch, has no machine code or usable PTX for this GPU.
 
@@ -99,7 +98,7 @@ def binary_lacks_arch(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown) 
 
 def _excluded(case: Case, image: MissingImage) -> RuledOut | None:
     quoted = case.evidence(image.match, "the failed launch")
-    if image.torch_warning is not None and image.match.sign != images.NO_DEVICE_CODE.name:
+    if image.torch_warning is not None and image.component not in images.WITHOUT_TORCH:
         return RuledOut(
             "torch itself has no code for this GPU",
             (case.evidence(image.torch_warning, "torch's own warning"), quoted),

@@ -93,15 +93,16 @@ def _named(case: Case) -> Match | None:
     for match in case.all(_TRITON.name, _SCALED_MM.name, _ASSEMBLER.name, _WORDS.name):
         if match.sign == _ASSEMBLER.name and not limits.names_number_format(match.group("feature") or ""):
             continue
-        if match.sign == _WORDS.name and (limits.is_remark(match) or _is_extension_missing(case, match)):
+        if match.sign == _WORDS.name and not _is_about_format(case, match):
             continue
         return match
     return None
 
 
-def _is_extension_missing(case: Case, match: Match) -> bool:
-    """xformers lists every reason of every operator; with its extension not loaded, the formats are beside the point."""
-    return any("wasn't build with" in line.text for line in case.lines_around(match, 30, 30))
+def _is_about_format(case: Case, match: Match) -> bool:
+    """Not a remark in passing, not the limit of a scheme's kernels, not an operator of an xformers that did not load."""
+    is_unloaded = any("wasn't build with" in line.text for line in case.lines_around(match, 30, 30))
+    return not (limits.is_remark(match) or limits.is_about_scheme(match) or is_unloaded)
 
 
 def _format(match: Match) -> str:

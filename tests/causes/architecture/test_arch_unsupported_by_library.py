@@ -1,0 +1,108 @@
+"""arch-unsupported-by-library: checks that refuse a GPU, and refusals that have another cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
+CAUSE = "arch-unsupported-by-library"
+
+
+@pytest.mark.parametrize(("line", "component", "remedy"), [
+    ("RuntimeError: Error in function 'TllmGenFmhaRunner' at /build/include/flashinfer/trtllm/fmha/fmhaRunner.cuh:41: Unsupported architecture", "flashinfer", "--attention-backend"),
+    ("[TensorRT-LLM][ERROR] Assertion failed: Unsupported architecture (/src/tensorrt_llm/kernels/contextFusedMultiHeadAttention/fmhaRunner.cpp:91)", "tensorrt-llm", "--enable_context_fmha"),
+    ("RuntimeError: Assertion error (/w/deepgemm-src/csrc/apis/gemm.hpp:80): Unsupported architecture or scaling factor types", "deepgemm", "VLLM_USE_DEEP_GEMM"),
+    ("flashinfer.utils.BackendSupportedError: mm_fp4 does not support backend 'cudnn' with capability 89", "flashinfer", "FP4 GEMM backend"),
+    ("NotImplementedError: No implemented fp8_blockwise_scaled_mm for current compute capability: 86", "sgl-kernel", "GEMM backend"),
+    ("AssertionError: FlashAttention v3 Backend requires SM>=80 and SM<=90. Please use `--attention-backend flashinfer`.", "sglang", "--attention-backend"),
+    ("ValueError: FlashMLA is only supported on Hopper devices.", "flashmla", "--attention-backend"),
+])  # fmt: skip
+def test_a_refusal_names_the_library_and_the_switch(
+    judge_report: Judge, finding: Find, line: str, component: str, remedy: str
+) -> None:
+    judgement = judge_report(line + "\n")
+    found = finding(judgement, CAUSE)
+    assert judgement.findings[0] is found
+    assert found.component == component
+    assert found.certainty is not Certainty.POSSIBLE
+    assert remedy in [r.name for r in found.remedies]
+    assert not any(r.kind in ("toolkit", "driver") for r in found.remedies)
+
+
+def test_the_bracketed_list_without_the_gpu_is_this_cause(judge_report: Judge, finding: Find) -> None:
+    log = "RuntimeError: No supported CUDA architectures found for major versions [9, 10].\n"
+    found = finding(judge_report(log), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert {"cc", "jit_targets"} <= {m.key for m in found.missing}
+    known = judge_report(log, {"cc": "12.0"})
+    assert (known.findings[0].cause, known.findings[0].certainty) == (CAUSE, Certainty.LIKELY)
+    proven = finding(judge_report(log, {"cc": "12.0", "jit_targets": ["12.0f"]}), CAUSE)
+    assert proven.certainty is Certainty.PROVEN
+
+
+def test_the_bracketed_list_with_the_gpu_is_the_toolkit(judge_report: Judge) -> None:
+    log = "RuntimeError: No supported CUDA architectures found for major versions [12].\n"
+    judgement = judge_report(log, {"cc": "12.0", "cuda_toolkit": "12.8"})
+    assert judgement.findings[0].cause == "toolkit-too-old-for-arch"
+    assert any(x.cause == CAUSE for x in judgement.ruled_out)
+
+
+@pytest.mark.parametrize(
+    ("facts", "certainty"), [({}, Certainty.POSSIBLE), ({"cc": "12.0", "torch": "2.9.1+cu128"}, Certainty.LIKELY)]
+)
+def test_a_library_of_another_generation_has_no_image(
+    judge_report: Judge, finding: Find, facts: dict[str, Any], certainty: Certainty
+) -> None:
+    log = "Failed: CUDA error /build/DeepEP/csrc/kernels/hopper/x.cu:33 /DeepGEMM/csrc/jit.hpp 'no kernel image is available for execution on the device'\n"
+    assert finding(judge_report(log, facts), CAUSE).certainty is certainty  # fmt: skip
+
+
+def test_a_gpu_that_the_sentence_accepts_rules_it_out(judge_report: Judge) -> None:
+    judgement = judge_report("RuntimeError: This kernel requires compute capability 8.0 or higher\n", {"cc": "9.0"})
+    assert any(x.cause == CAUSE for x in judgement.ruled_out)
+
+
+def test_a_number_format_is_another_cause(judge_report: Judge) -> None:
+    log = "AssertionError: Device compute capability 8.9 or higher required for FP8 execution.\n"
+    assert CAUSE not in [f.cause for f in judge_report(log).findings]
+
+
+def test_a_library_that_ends_above_the_gpu_is_too_old(judge_report: Judge) -> None:
+    judgement = judge_report("RuntimeError: FlashAttention only supports Ampere GPUs or newer.\n")
+    assert judgement.findings[0].cause == "gpu-too-old"
+
+
+@pytest.mark.parametrize("line", [
+    "ValueError: Unsupported architecture: Qwen3NextForCausalLM",
+    "error: Unsupported architecture aarch64",
+    "nvcc fatal   : Unsupported gpu architecture 'compute_120a'",
+    "INFO 01-01 10:00:00 [cuda.py:300] FlashMLA is only supported on Hopper devices, falling back to Triton MLA.",
+    "INFO 04-19 17:25:13 selector.py:51] Cannot use FlashAttention-2 backend for Volta and Turing GPUs.",
+])  # fmt: skip
+def test_what_only_sounds_like_it(judge_report: Judge, line: str) -> None:
+    assert CAUSE not in [f.cause for f in judge_report(line + "\n").findings]
+
+
+def test_a_quantisation_scheme_is_at_most_possible(judge_report: Judge, finding: Find) -> None:
+    log = "ValueError: The quantization method gptq_marlin is not supported for the current GPU. Minimum capability: 80. Current capability: 75.\n"
+    judgement = judge_report(log)
+    found = finding(judgement, CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert "quantization-unsupported" in found.rivals
+    assert "dtype-unsupported-by-gpu" not in [f.cause for f in judgement.findings]
+
+
+def test_an_operator_list_of_an_xformers_that_did_not_load_is_not_it(judge_report: Judge) -> None:
+    log = (
+        "NotImplementedError: No operator found for `memory_efficient_attention_forward` with inputs:\n"
+        "`fa3F@0.0.0` is not supported because:\n    xFormers wasn't build with CUDA support\n"
+        "    requires device with capability < (9, 0) but your GPU has capability (12, 0) (too new)\n"
+    )
+    assert CAUSE not in [f.cause for f in judge_report(log).findings]

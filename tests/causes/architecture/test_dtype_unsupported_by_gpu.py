@@ -1,0 +1,80 @@
+"""dtype-unsupported-by-gpu: number formats the hardware lacks, in the words of several programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
+CAUSE = "dtype-unsupported-by-gpu"
+E4M3 = (
+    "ValueError: type fp8e4nv not supported in this architecture. The supported fp8 dtypes are ('fp8e4b15', 'fp8e5')\n"
+)
+
+
+@pytest.mark.parametrize(("line", "component", "minimum"), [
+    ("ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Quadro RTX 8000 GPU has compute capability 7.5. You can use float16 instead", "vllm", "8.0"),
+    (E4M3, "triton", "8.9"),
+    ("AssertionError: fp8e4nv data type is not supported on CUDA arch < 89", "triton", "8.9"),
+    ("RuntimeError: torch._scaled_mm is only supported on CUDA devices with compute capability >= 9.0 or 8.9, or ROCm MI300+", "torch", "8.9"),
+    ("AssertionError: Device compute capability 8.9 or higher required for FP8 execution.", "transformer-engine", "8.9"),
+    ("ptxas /tmp/x.ptx, line 88; error   : Feature '.bf16' requires .target sm_80 or higher", "triton", "8.0"),
+    ("RuntimeError: Current CUDA Device does not support bfloat16. Please switch dtype to float16.", "torch", "8.0"),
+])  # fmt: skip
+def test_a_format_that_is_refused(judge_report: Judge, finding: Find, line: str, component: str, minimum: str) -> None:
+    judgement = judge_report(line + "\n")
+    found = finding(judgement, CAUSE)
+    assert judgement.findings[0] is found
+    assert found.component == component
+    assert f"needs compute capability {minimum}" in found.title
+    assert ("hardware", "gpu", f"compute capability >= {minimum}") in [(r.kind, r.name, r.value) for r in found.remedies]  # fmt: skip
+
+
+@pytest.mark.parametrize("capability", ["7.5", "8.0", "8.6"])
+def test_the_gpu_proves_it(judge_report: Judge, finding: Find, capability: str) -> None:
+    found = finding(judge_report(E4M3, {"cc": capability}), CAUSE)
+    assert found.certainty is Certainty.PROVEN
+    assert not found.missing
+
+
+def test_without_the_gpu_it_is_not_proven(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(E4M3), CAUSE)
+    assert found.certainty is Certainty.LIKELY
+    assert "cc" in {m.key for m in found.missing}
+
+
+def test_words_that_nobody_raised_stay_possible(judge_report: Judge, finding: Find) -> None:
+    log = "it seems that bf16 is not supported by my GPU, whatever I try\n"
+    assert finding(judge_report(log), CAUSE).certainty is Certainty.POSSIBLE
+
+
+@pytest.mark.parametrize("capability", ["8.9", "9.0", "12.0"])
+def test_a_gpu_that_has_the_format_rules_it_out(judge_report: Judge, capability: str) -> None:
+    judgement = judge_report(E4M3, {"cc": capability})
+    assert any(x.cause == CAUSE for x in judgement.ruled_out)
+
+
+def test_half_precision_is_the_smallest_change_for_bf16(judge_report: Judge, finding: Find) -> None:
+    log = "ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 GPU has compute capability 7.5.\n"
+    first = finding(judge_report(log), CAUSE).remedies[0]
+    assert (first.kind, first.name, first.value) == ("flag", "--dtype", "half")
+
+
+def test_another_checkpoint_helps_with_fp8(judge_report: Judge, finding: Find) -> None:
+    assert ("files", "checkpoint") in [(r.kind, r.name) for r in finding(judge_report(E4M3), CAUSE).remedies]
+
+
+@pytest.mark.parametrize("line", [
+    "ValueError: The quantization method fp8 is not supported for the current GPU. Minimum capability: 80. Current capability: 75.",
+    "flashinfer.utils.BackendSupportedError: mm_fp4 does not support backend 'trtllm' with capability 120",
+    "WARNING 04-19 17:25:10 config.py:767] Casting torch.bfloat16 to torch.float16.",
+    "[2026-02-03 10:00:00] Compute capability below sm80. Use float16 due to lack of bfloat16 support.",
+    "RuntimeError: FlashAttention only supports Ampere GPUs or newer.",
+])  # fmt: skip
+def test_what_is_not_a_number_formats_fault(judge_report: Judge, line: str) -> None:
+    assert CAUSE not in [f.cause for f in judge_report(line + "\n").findings]
