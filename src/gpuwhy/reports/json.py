@@ -97,7 +97,8 @@ def render(diagnosis: Diagnosis, detail: Detail) -> str:
     del detail
     # lone surrogates of a log's broken encoding cannot be written as UTF-8; they are escaped like control characters
     encoded = msgspec.json.encode(_encodable(msgspec.to_builtins(document_of(diagnosis))))
-    return escaped_for_json(msgspec.json.format(encoded, indent=1).decode()).replace("\\u000a", "\n")
+    # before the line breaks of the layout come in: what is escaped then stands inside strings
+    return msgspec.json.format(escaped_for_json(encoded.decode()), indent=1) + "\n"
 
 
 def _encodable(value: Any) -> Any:
