@@ -110,7 +110,7 @@ def test_hostile_text_is_escaped_and_not_lost() -> None:
     assert json.loads(text)["where"].startswith("a\x1b[2J")
 
 
-@pytest.mark.parametrize("said", [r"\u000a", "\\\\u000a", r"\x1b", '"}', "\\", "\u2028", "\x00"])
+@pytest.mark.parametrize("said", [r"\u000a", "\\\\u000a", r"\x1b", '"}', "\\"])
 def test_what_looks_like_an_escape_comes_through(said: str) -> None:
     text = f"RuntimeError: boom {said} x"
     found = document(diagnose_log(text.encode(), "a.log"))
