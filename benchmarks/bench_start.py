@@ -6,6 +6,7 @@ machine that is busy for a while slows all of them. Exit status 1 when a bar is 
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -27,12 +28,19 @@ BARS = {"gpuwhy --version": 0.060, "gpuwhy diagnose sglang.log": 0.250}
 def seconds(arguments: list[str]) -> float:
     """Wall time of one process."""
     begun = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, check=False)
+    subprocess.run(
+        [sys.executable, *arguments],
+        stdout=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+        env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+        check=False,
+    )
     return time.perf_counter() - begun
 
 
 def measured(runs: int) -> dict[str, float]:
-    """The median of each command. One round before the count warms the file cache and writes the bytecode."""
+    """The median of each command. One round before the count warms the file cache and writes the bytecode,
+    which an installed package has too."""
     taken: dict[str, list[float]] = {name: [] for name in COMMANDS}
     for number in range(runs + 1):
         for name, arguments in COMMANDS.items():
