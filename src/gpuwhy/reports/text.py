@@ -95,7 +95,7 @@ def _section(title: str) -> Iterator[Row]:
 
 
 def _answered(diagnosis: Diagnosis, finding: Finding, detail: Detail) -> Iterator[Row]:
-    yield Row(f"{_subject(diagnosis)}: {finding.title}", style="answer")
+    yield Row(f"{_subject(diagnosis)}: {finding.certainty.value}: {finding.title}", style="answer")
     component = f", in {finding.component}" if finding.component else ""
     yield Row(f"{finding.cause}{component}: {_SURE[finding.certainty]}", style=finding.certainty.value)
     yield from _section("How it happened")
@@ -128,7 +128,7 @@ def _link(number: int, link: Link, shown: set[Place | None]) -> Iterator[Row]:
         yield from _quoted(link.installed, 5)
     if link.evidence is None or link.evidence.standing is Standing.INFERRED:
         return
-    if link.evidence.place is not None and link.evidence.place in shown:
+    if link.evidence.place is not None and link.evidence.place.line is not None and link.evidence.place in shown:
         yield Row(f"shown by the same line, {link.evidence.place}", 5, "quote", 2)
     else:
         yield from _quoted(link.evidence, 5)
