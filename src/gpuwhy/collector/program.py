@@ -87,11 +87,11 @@ class Output:
         self._lock = threading.Lock()
 
     def write(self, document: Dict[str, Any]) -> None:
-        line = json.dumps(
-            self.redactor.value(_printable(document)), ensure_ascii=True, separators=(",", ":"), default=str
-        )
-        data = line.encode("ascii") + b"\n"
+        # Redacting a long journal takes a second: whoever began first is also printed first, so "end" stays the last.
         with self._lock:
+            redacted = self.redactor.value(_printable(document))
+            line = json.dumps(redacted, ensure_ascii=True, separators=(",", ":"), default=str)
+            data = line.encode("ascii") + b"\n"
             try:
                 while data:
                     data = data[os.write(1, data) :]

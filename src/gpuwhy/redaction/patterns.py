@@ -1,7 +1,8 @@
 """What a secret looks like: by its own form, by the name it stands under, by the option that carries it."""
 
 import re
-from typing import Dict, Pattern
+import string
+from typing import Dict, Pattern, Tuple
 
 TOKEN = re.compile(r"<redacted:(\d+)>")
 """What stands in the place of a secret. Equal numbers stand for equal secrets within one snapshot."""
@@ -46,13 +47,21 @@ FORMS: Dict[str, Pattern[str]] = {
 }
 """Secrets that are known by their own form. Group ``secret`` (or ``secret2``) is what is taken out."""
 
-HINTS = (
-    "token", "secret", "passw", "pwd", "key", "auth", "bearer", "credential", "cookie",
-    "hf_", "api_org_", "sk-", "rk-", "pk-", "sk_", "rk_", "gsk_", "rpa_", "aiza", "ya29.", "xox", "hvs.", "sg.",
-    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "glpat-", "npm_", "pypi-", "dckr_", "nvapi-", "akia", "asia", "agpa", "aroa", "anpa",
-    "eyj", "://",
-)  # fmt: skip
-"""A text that has none of these (in lower case) holds nothing to look for: saves nine in ten lines of a journal."""
+FORM_HINTS: Dict[str, Tuple[str, ...]] = {
+    "private key": ("private key",),
+    "password in a URL": ("://",),
+    "authorization header": ("authorization",),
+    "bearer token": ("bearer",),
+    "JSON web token": ("eyj",),
+    "Hugging Face token": ("hf_", "api_org_"),
+    "API key": ("k-", "k_", "nvapi-", "rpa_", "aiza", "ya29.", "xox", "hvs.", "sg."),
+    "code host token": ("gh", "glpat-", "npm_", "pypi-", "dckr_"),
+    "cloud key": ("akia", "asia", "agpa", "aroa", "anpa"),
+}
+"""What a text (in lower case) must hold for a form to be worth looking for: saves nine tenths of the time on a journal."""
+
+NAME_HINTS = ("token", "secret", "passw", "passphrase", "passcode", "pwd", "key", "credential", "cookie")
+"""The same for telling names."""
 
 NAME = (
     r"(?:[A-Za-z0-9]{1,40}[_.-]){0,8}"
@@ -73,11 +82,22 @@ NOT_SECRET_NAME = re.compile(
 )
 """Names that only look like the ones above: the vocabulary of language models, the shell's working directory."""
 
+LAST_WORD = (
+    r"(?:secrets?|password|passwd|passphrase|passcode|credentials?|keys?|pwd|token|cookie)(?:[_.-](?:value|id))?"
+)
+"""How every such name ends. Searching for this first and reading the name backwards is five times as fast."""
+
+NAME_BEFORE = re.compile(r"(?i)(?<![A-Za-z0-9_])" + NAME + r"\Z")
+
+LONGEST_NAME = 400
+
+NAME_CHARACTERS = string.ascii_letters + string.digits + "_.-"
+
 ASSIGNMENT = re.compile(
-    r"(?i)(?<![A-Za-z0-9_])(?P<name>" + NAME + r")(?P<between>[\"']?\s{0,3}(?:=|:(?!:))\s{0,3}\[?\s{0,2})"
+    r"(?i)(?P<name>" + LAST_WORD + r")(?P<between>[\"']?\s{0,3}(?:=|:(?!:))\s{0,3}\[?\s{0,2})"
     r"(?:(?P<quote>[\"'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\\n]){1,4000})(?P=quote)|(?P<bare>[^\s\"',;&\]})]{1,4000}))"
 )
-"""``NAME=value``, ``name: value``, ``"name": "value"``, ``'api_key': ['value']``."""
+"""``NAME=value``, ``name: value``, ``"name": "value"``, ``'api_key': ['value']``, from the last word of the name on."""
 
 OPTION = re.compile(
     r"(?i)(?<![A-Za-z0-9_-])(?P<name>--?" + NAME + r")(?P<between>\s{1,4}|=)"

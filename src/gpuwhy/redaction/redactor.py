@@ -54,14 +54,19 @@ class Redactor:
     def _text(self, text: str) -> str:
         text = self._without_learned(text)
         lowered = text.lower()
-        if not any(hint in lowered for hint in patterns.HINTS):
+        forms = [kind for kind, hints in patterns.FORM_HINTS.items() if any(hint in lowered for hint in hints)]
+        is_named = any(hint in lowered for hint in patterns.NAME_HINTS)
+        if not forms and not is_named:
             return text
         self._note_tokens(text)
         learned = len(self._learned)
-        for kind, form in patterns.FORMS.items():
-            text = form.sub(lambda found, kind=kind: self._replace_group(kind, found), text)  # type: ignore[misc]
-        text = patterns.OPTION.sub(lambda found: self._replace_named("command-line option", found), text)
-        text = patterns.ASSIGNMENT.sub(lambda found: self._replace_named("by name", found), text)
+        for kind in forms:
+            text = patterns.FORMS[kind].sub(lambda found, kind=kind: self._replace_group(kind, found), text)  # type: ignore[misc]
+        if is_named:
+            text = patterns.OPTION.sub(lambda found: self._replace_named("command-line option", found), text)
+            text = patterns.ASSIGNMENT.sub(
+                lambda found: self._replace_named("by name", found, _whole_name(found)), text
+            )
         # A text may give a secret away in one place and repeat it in another.
         return self._without_learned(text) if len(self._learned) > learned else text
 
@@ -117,14 +122,14 @@ class Redactor:
         whole = found.group()
         return whole[:start] + self._replace(kind, secret) + whole[end:]
 
-    def _replace_named(self, kind: str, found: Match[str]) -> str:
-        name = found.group("name")
+    def _replace_named(self, kind: str, found: Match[str], whole_name: Optional[str] = None) -> str:
+        name = found.group("name") if whole_name is None else whole_name
         quoted = found.group("quoted")
         secret = found.group("bare") if quoted is None else quoted
         if not is_secret_name(name) or not is_secret_value(secret) or (quoted is None and _is_code(name, secret)):
             return found.group()
         quote = found.group("quote") or ""
-        return name + found.group("between") + quote + self._replace(kind, secret) + quote
+        return found.group("name") + found.group("between") + quote + self._replace(kind, secret) + quote
 
     def _replace(self, kind: str, secret: str) -> str:
         self.counts[kind] = self.counts.get(kind, 0) + 1
@@ -166,6 +171,14 @@ def is_secret_value(value: str) -> bool:
     """Whether ``value`` can hold a secret at all: not when it is empty, a number, a type, or already a token."""
     stripped = value.strip()
     return not patterns.HARMLESS_VALUE.match(stripped) and not patterns.TOKEN.search(stripped)
+
+
+def _whole_name(found: Match[str]) -> str:
+    """The name that ends with the word that was found, read backwards as far as it goes; ``""`` when none ends there."""
+    end = found.end("name")
+    before = found.string[max(0, end - patterns.LONGEST_NAME) : end]
+    name = patterns.NAME_BEFORE.search(before[len(before.rstrip(patterns.NAME_CHARACTERS)) :])
+    return "" if name is None else name.group()
 
 
 def _is_code(name: str, value: str) -> bool:
