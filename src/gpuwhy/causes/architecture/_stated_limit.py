@@ -23,10 +23,10 @@ _ARCH = (
     r"|\bSM version|\bHopper\b|\bBlackwell\b|\bAmpere\b|\bTuring\b|\bVolta\b|\bPascal\b|\bAda\b|\bGPU arch\w*|\bCUDA arch\w*|\b[AH][12]00\+?)"
 )
 _LIMIT = (
-    r"(?:\brequires?\b|\brequired\b|\bneeds?\b|\bonly (?:be )?(?:supports?|supported|available|works?|runs?|implemented|enabled|allowed|compatible|for|on)\b"
-    r"|\bsupports? only\b|\bis only\b|\bmust (?:have|be)\b|\bat least\b|\bminimum\b|\bnot (?:\w+ )?(?:supported|implemented|available|compatible)\b"
-    r"|\bunsupported\b|(?:\bdo(?:es)?(?: not|n't)|\bcannot|\bcan't) (?:\w+ )?(?:supports?|run|use)\b|\bno (?:support|implementation|implemented)\b"
-    r"|\bor (?:newer|higher|later|above|greater)\b|\btoo old\b|\bno longer support)"
+    r"\b(?:require[sd]?\b|needs?\b|only (?:be )?(?:supports?|supported|available|works?|runs?|implemented|enabled|allowed|compatible|for|on)\b"
+    r"|supports? only\b|is only\b|must (?:have|be)\b|at least\b|minimum\b|not (?:\w{1,20} )?(?:supported|implemented|available|compatible)\b"
+    r"|unsupported\b|(?:do(?:es)?(?: not|n't)|cannot|can't) (?:\w{1,20} )?(?:supports?|run|use)\b|no (?:support|implementation|implemented)\b"
+    r"|or (?:newer|higher|later|above|greater)\b|too old\b|no longer support)"
 )
 STATED_LIMIT = says(
     "stated-limit",
@@ -35,7 +35,8 @@ STATED_LIMIT = says(
         "sm 7", "sm 8", "sm 9", "sm 1", "sm>", "sm >", "sm version", "hopper", "blackwell", "ampere", "turing", "volta", "ada ", "gpu arch", "cuda arch",
         "h100", "a100",
     ),
-    rf"{_ARCH}.{{0,160}}?{_LIMIT}|{_LIMIT}.{{0,160}}?{_ARCH}",
+    # the look-ahead settles most lines in one pass, before the dearer search for both parts near each other
+    rf"^(?=.{{0,4000}}?{_LIMIT}).{{0,2000}}?(?:{_ARCH}.{{0,160}}?{_LIMIT}|{_LIMIT}.{{0,160}}?{_ARCH})",
 )  # fmt: skip
 SIGNS: tuple[Sign, ...] = (STATED_LIMIT,)
 
@@ -60,7 +61,7 @@ _DTYPE = re.compile(
     re.IGNORECASE,
 )
 _NUMBER = re.compile(
-    r"\bsm ?_?(?P<sm>\d{2,3})[af]?(?P<plus>\+?)|(?:capabilit(?:y|ies)|arch(?:itecture)?s?|SM(?: version)?|capability of)[^\w(\[]{0,12}(?:of |is |at least |less than |below |lower than |>=? ?|<=? ?|==? ?)*[\[(']{0,2}"
+    r"\bsm ?_?(?P<sm>\d{2,3})[af]?(?P<plus>\+?)|(?:capabilit(?:y|ies)|arch(?:itecture)?s?|SM(?: version)?|capability of)[^\w(\[]{0,12}(?:of |is |at least |less than |below |lower than |>=? ?|<=? ?|==? ?){0,3}[\[(']{0,2}"
     r"(?P<major>\d{1,2})(?:\.|, ?)(?P<minor>\d)\b|(?:capability|CC|SM|arch(?:itecture)?)[^\w]{0,12}(?:>=?|<=?|==?|:|of)? ?(?P<packed>\d{2,3})\b"
     r"|(?:>=?|<=?|==|at least|least|minimum(?: is| of)?|less than|below) ?[\[(']?(?P<major2>\d{1,2})(?:\.|, ?)(?P<minor2>\d)\b"
     r"|\b(?P<major3>\d{1,2})\.(?P<minor3>\d) (?:or|and) (?:newer|higher|later|above|greater)",
@@ -143,8 +144,10 @@ class StatedLimit(msgspec.Struct, frozen=True):
 
 def read_stated_limit(case: Case, gpus: Gpus | Unknown, default: str | None = None) -> StatedLimit | None:
     """The refusal that matters: a raised one before a remark, the earliest first."""
-    read = [_read(case, match, gpus, default) for match in case.all(STATED_LIMIT.name) if _is_refusal(match)]
-    return next((limit for limit in read if limit.is_raised), read[0] if read else None)
+    refusals = [match for match in case.all(STATED_LIMIT.name) if _is_refusal(match)]
+    if not refusals:
+        return None
+    return _read(case, next((match for match in refusals if _is_raised(match)), refusals[0]), gpus, default)
 
 
 def _is_refusal(match: Match) -> bool:

@@ -14,7 +14,7 @@ from gpuwhy.model.host import Gpus
 TORCH_WARNED = says(
     "torch-not-compatible",
     "is not compatible with the current pytorch install",
-    r"(?:^|\W)(?P<name>[\w .()-]{2,70}?) with CUDA capability sm_(?P<sm>\d{2,3})[a-z]? is not compatible with the current PyTorch install",
+    r"with CUDA capability sm_(?P<sm>\d{2,3})[a-z]? is not compatible with the current PyTorch install",
 )
 SIGNS: tuple[Sign, ...] = (
     TORCH_WARNED,
