@@ -62,7 +62,7 @@ def hostile(seed: Diagnosis) -> Diagnosis:
 
 def test_the_first_line_is_the_answer(seed: Diagnosis) -> None:
     first, second = render(seed, "text", Detail(width=0)).splitlines()[:2]
-    assert first.startswith("sglang.log: FlashInfer finds a CUDA version below 12.9")
+    assert first.startswith("sglang.log: likely: FlashInfer finds a CUDA version below 12.9")
     assert second.startswith("toolkit-too-old-for-arch, in flashinfer: likely")
 
 
