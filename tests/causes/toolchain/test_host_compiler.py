@@ -115,3 +115,10 @@ def test_a_guess_from_the_headers_stays_likely_and_asks(judge_report: Judge, fin
 ])  # fmt: skip
 def test_a_compiler_that_runs_is_not_missing(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_a_newer_c_library_asks_for_a_newer_toolkit_and_no_other_gcc(judge_report: Judge, finding: Find) -> None:
+    line = '/usr/include/x86_64-linux-gnu/bits/mathcalls.h(79): error: exception specification is incompatible with that of previous function "cospi"\n'
+    found = finding(judge_report(line), CAUSE)
+    assert "glibc" in found.title
+    assert remedies(found) == [("toolkit", "cuda", "newer")]

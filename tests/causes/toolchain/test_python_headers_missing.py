@@ -70,3 +70,8 @@ def test_cmake_s_summary_alone_is_only_likely(judge_report: Judge, finding: Find
 ])  # fmt: skip
 def test_other_headers_and_a_missing_compiler_are_not_it(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_inductor_s_own_wrapper_is_torch_s(judge_report: Judge, finding: Find) -> None:
+    text = "torch._inductor.exc.CppCompileError: C++ compile error\n/var/c/torchinductor_u/pi/h.h:1:10: fatal error: Python.h: No such file or directory\n"
+    assert finding(judge_report(text), CAUSE).component == "torch"

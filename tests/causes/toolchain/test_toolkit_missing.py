@@ -17,6 +17,12 @@ FLASHINFER = """\
 (Worker pid=5) ERROR 01-14 10:02:11 [multiproc_executor.py:870]   File "/srv/env/lib/python3.12/site-packages/flashinfer/jit/cpp_ext.py", line 61, in get_cuda_path
 (Worker pid=5) ERROR 01-14 10:02:11 [multiproc_executor.py:870] RuntimeError: Could not find nvcc and default cuda_home='/usr/local/cuda' doesn't exist
 """
+NONE_PLUS_STR = """\
+Traceback (most recent call last):
+  File "/tmp/pip-req-build-7x/apex/setup.py", line 33, in get_cuda_bare_metal_version
+    raw_output = subprocess.check_output([cuda_dir + "/bin/nvcc", "-V"], universal_newlines=True)
+TypeError: unsupported operand type(s) for +: 'NoneType' and 'str'
+"""
 TORCH = "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.\n"
 
 
@@ -42,6 +48,10 @@ def names(judgement: Judgement) -> list[str]:
     (("Traceback (most recent call last):\n  File \"/x/site-packages/deep_gemm/__init__.py\", line 60, in _find_cuda_home\n"
      "    assert cuda_home is not None\nAssertionError\n"), "deepgemm"),
     ("RuntimeError: Cannot find CUDA_HOME. CUDA must be available to build the package.\n", None),
+    ("CMake Error at /usr/share/cmake/Modules/FindCUDA.cmake:859 (message):\n  Specify CUDA_TOOLKIT_ROOT_DIR\n", None),
+    ("  Building wheel for transformer-engine (setup.py): started\n      RuntimeError: Could not find nvcc executable\n", "transformer-engine"),
+    ("clang: error: cannot find CUDA installation; provide its path via '--cuda-path'\n", None),
+    (NONE_PLUS_STR, "apex"),
 ])  # fmt: skip
 def test_every_way_of_saying_that_there_is_no_nvcc(judge_report: Judge, text: str, component: str | None) -> None:
     judgement = judge_report(text)
@@ -132,3 +142,8 @@ def test_a_core_header_is_absent_with_the_toolkit_or_without(
 def test_a_toolkit_that_runs_is_not_missing(judge_report: Judge) -> None:
     assert CAUSE not in names(judge_report("nvcc fatal   : Unsupported gpu architecture 'compute_120'\n"))
     assert CAUSE not in names(judge_report("x.cu:3:10: fatal error: curand.h: No such file or directory\n"))
+
+
+def test_a_type_error_of_other_code_is_none_of_it(judge_report: Judge) -> None:
+    text = NONE_PLUS_STR.replace('[cuda_dir + "/bin/nvcc", "-V"]', "[prefix + name]").replace("cuda_bare_metal", "some")
+    assert CAUSE not in names(judge_report(text))

@@ -35,6 +35,8 @@ _SOURCE_BUILD = re.compile(
     r"setup\.py|pyproject\.toml|\bcmake\b|CMake|pip3? (?:install|wheel)|[Bb]uilding wheel|Failed to build|\bmake(?:\[\d+\])?: \*\*\*"
     r"|\bcsrc/|egg_info|subprocess-exited-with-error|\bpython -m build\b|\buv (?:pip|sync)|Dockerfile|build_ext|bdist_wheel"
 )
+_DEEPGEMM_CHECK = re.compile(r"Assertion error \(\S{0,100}csrc/(?:\S{0,60}/)?jit")
+"""DeepGEMM's host checks print the source file they stand in, and nothing else."""
 _CONTAINER = re.compile(
     r"\bdocker\b|\bpodman\b|Dockerfile|\bkubectl\b|\bkubernetes\b|\bpod/|containerd|^[\w.-]{2,60}-\d+ +\| |\bruntime image\b|/usr/local/lib/python3\.\d+/dist-packages",
     re.IGNORECASE,
@@ -45,7 +47,7 @@ def builder(case: Case, match: Match, default: str | None = None) -> str | None:
     """The component whose build runs the compiler; ``default`` where only a serving engine is named, or nothing."""
     component = case.component_near(match)
     if component is None:
-        return default
+        return "deepgemm" if _DEEPGEMM_CHECK.search(match.text) else default
     if component in ENGINES and default is not None and not is_source_build(case, match):
         return default
     return component

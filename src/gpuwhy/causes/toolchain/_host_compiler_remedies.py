@@ -80,6 +80,11 @@ def for_refused(
             site.toolkit("newer", "one that accepts this Visual Studio"),
             Remedy(kind="system-package", name="visual-studio-build-tools", value="older", summary="Install the build tools of a Visual Studio that this toolkit accepts"),
         )  # fmt: skip
+    if compiler == "glibc":
+        return (
+            site.toolkit("newer", "its headers agree with this glibc"),
+            *site.devel_image(case, match, "its glibc is one that the toolkit was made for"),
+        )
     if is_too_old:
         return (
             _choose(case, match, "a newer g++"),

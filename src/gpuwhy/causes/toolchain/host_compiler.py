@@ -75,7 +75,7 @@ _TOOLS = r"ninja|cmake|make|ld|as|rustc|cargo"
             ("std_function.h", "/include/c++/", "/usr/lib/gcc/", "mathcalls.h", "bits/floatn"),
             r"std_function\.h:\d+:\d+: error: parameter packs not expanded"
             r"|/usr/(?:lib/gcc/[\w-]{3,40}/(?P<gcc>\d{1,2})/include/\w{1,40}\.h|include/(?:[\w-]{3,40}/)?c\+\+/(?P<gcc2>\d{1,2})/\S{1,80})\(\d+\): (?:catastrophic )?error"
-            r"|bits/(?:mathcalls|floatn|floatn-common)[\w.-]{0,12}\.h\(\d+\): error",
+            r"|bits/(?P<libc>mathcalls|floatn|floatn-common)[\w.-]{0,12}\.h\(\d+\): error",
         ),
         says(
             "compiler-too-old",
@@ -224,13 +224,21 @@ def _refused(case: Case, match: Match, tools: Toolkits | Unknown) -> Verdict | R
     )
     resolution = tools.resolved_by(consumer_near(case, match)) if isinstance(tools, Toolkits) else None
     used = match.group("cuda") or (resolution.version if isinstance(resolution, Resolution) else None)
-    limit, shown = _limit(match, used)
-    installed = _installed(case, match)
+    limit, shown = (None, None) if match.group("libc") else _limit(match, used)
+    installed = None if match.group("libc") else _installed(case, match)
     if match.sign == "headers-of-newer-gcc" and limit and installed and int(installed.partition(".")[0]) <= limit:
         return RuledOut(f"nvcc {used} accepts gcc {installed}", (quoted,))
     component = site.builder(case, match, "flashinfer" if case.engine in site.ENGINES else None)
     is_stated = match.sign in ("nvcc-rejects-compiler", "torch-bounds")
-    compiler = "clang" if "clang" in match.text else "cl" if "Visual Studio" in match.text else "gcc"
+    compiler = (
+        "glibc"
+        if match.group("libc")
+        else "clang"
+        if "clang" in match.text
+        else "cl"
+        if "Visual Studio" in match.text
+        else "gcc"
+    )
     is_too_old = match.sign == "compiler-too-old" or match.group("side") == "less"
     return Verdict(
         certainty=Certainty.PROVEN if is_stated and site.is_the_failure(case, match) else Certainty.LIKELY,

@@ -78,7 +78,9 @@ def python_headers_missing(case: Case) -> Judgement:
     if installed is not None:
         return RuledOut(f"the header is installed: {installed.key.partition('.')[2]}", (quoted, installed.evidence))
     is_direct = match.sign == "python-h-missing"
-    component = site.builder(case, match, "triton" if case.engine or _is_scratch_file(match) else None)
+    component = _compiles_for_inductor(case, match) or site.builder(
+        case, match, "triton" if case.engine or _is_scratch_file(match) else None
+    )
     return Verdict(
         certainty=Certainty.PROVEN if is_direct and site.is_the_failure(case, match) else Certainty.LIKELY,
         component=component,
@@ -99,9 +101,15 @@ def python_headers_missing(case: Case) -> Judgement:
     )  # fmt: skip
 
 
+def _compiles_for_inductor(case: Case, match: Match) -> str | None:
+    """torch.compile's C++ wrappers stand in folders of their own; what Triton compiles does not."""
+    texts = [match.text, *(line.text for line in case.lines_around(match, 6, 3))]
+    return "torch" if any("torchinductor_" in text or "CppCompileError" in text for text in texts) else None
+
+
 def _is_scratch_file(match: Match) -> bool:
     """A source that was written for the moment, as Triton writes its helpers into the temporary folder."""
-    return re.search(r"^/\w{1,20}/tmp\w{4,16}/|cuda_utils|__triton_launcher", match.text) is not None
+    return re.search(r"^/\w{1,20}/tmp\w{1,16}/|cuda_utils|__triton_launcher", match.text) is not None
 
 
 def _interpreter_version(case: Case, match: Match) -> str | None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
@@ -31,7 +33,7 @@ _USUAL_ROOTS = ("/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc", "/bin/nvcc")
         says(
             "flashinfer-finds-none",
             "could not find nvcc",
-            r"Could not find nvcc(?! *, *please)(?: and default cuda_home='(?P<home>[^']{0,200})' doesn't exist)?",
+            r"Could not find nvcc(?: and default cuda_home='(?P<home>[^']{0,200})' doesn't exist|\.?\s*$)",
         ),
         says("torch-finds-none", "cuda_home environment variable is not set"),
         says("gate-finds-none", "nvcc not found and pytorch is not built with cuda support"),
@@ -44,16 +46,26 @@ _USUAL_ROOTS = ("/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc", "/bin/nvcc")
             r"|\bnvcc (?:is not installed|could not be found|not found(?! (?:at|and)\b)|executable not found|does not exist)"
             r"|CUDA_HOME (?:is not set|does not exist|not set|is not defined|not found)|\bCUDA_HOME\b.{0,40}\bunable to compile"
             r"|No CUDA toolkit (?:was )?found|CUDA toolkit (?:was |is )?not (?:found|installed)"
-            r"|Failed to auto-detect CUDA root|libNVVM cannot be found",
+            r"|Failed to auto-detect CUDA root|libNVVM cannot be found|KeyError: ['\"]CUDA_HOME",
         ),
         says(
             "cmake-finds-none",
-            ("cmake_cuda_compiler", "cudatoolkit", "failed to find nvcc", "could not find nvcc", "could not find cuda"),
+            (
+                "cmake_cuda_compiler",
+                "cudatoolkit",
+                "failed to find nvcc",
+                "could not find nvcc",
+                "could not find cuda",
+                "cuda_toolkit_root_dir",
+                "variable cudacxx",
+                "cannot find cuda installation",
+            ),
             r"No CMAKE_CUDA_COMPILER could be found|Failed to find nvcc"
             r"|CMAKE_CUDA_COMPILER:\s+\S{0,200}nvcc\S{0,10}\s+is not a full path"
             r"|Could NOT find CUDAToolkit \(missing: [^)]{0,300}(?:CUDAToolkit_(?:ROOT|NVCC|BIN)|CUDAToolkit_INCLUDE)"
             r"|Could NOT find CUDA \(missing: [^)]{0,300}(?:CUDA_TOOLKIT_ROOT_DIR|CUDA_NVCC_EXECUTABLE)"
-            r"|Could not find nvcc, please set CUDAToolkit_ROOT",
+            r"|Could not find nvcc, please set CUDAToolkit_ROOT|Specify CUDA_TOOLKIT_ROOT_DIR|CUDA_TOOLKIT_ROOT_DIR not found or specified"
+            r"|Could not find compiler set in environment variable CUDACXX|cannot find CUDA installation",
         ),
         says(
             "nvcc-not-there",
@@ -64,6 +76,11 @@ _USUAL_ROOTS = ("/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc", "/bin/nvcc")
             r"|(?:^|[\s:'\"`])nvcc['\"`]?: (?:command )?not found|(?:^|[\s:])nvcc: No such file or directory"
             r"|No such file or directory:? ['\"`]nvcc['\"`]|unable to execute ['\"`]?nvcc|command ['\"`]nvcc['\"`] failed: No such"
             r"|execvp?: nvcc\b|['\"`]nvcc['\"`] is not recognized as an internal|no nvcc in \(",
+        ),
+        says(
+            "home-is-none",
+            ("'nonetype' and 'str'", "not nonetype"),
+            r"unsupported operand type\(s\) for \+: 'NoneType' and 'str'|expected str, bytes or os\.PathLike object, not NoneType",
         ),
         says("version-never-read", "name 'bare_metal_version' is not defined"),
         says("flashinfer-off", "flashinfer kernels are disabled", r"FlashInfer kernels are disabled: .{0,80}nvcc"),
@@ -110,14 +127,11 @@ def toolkit_missing(
       toolkit-path-wrong (nvcc is there, the path is not), toolkit-incomplete (nvcc runs, a header is absent),
       toolkit-too-old-for-arch (FlashInfer without nvcc takes torch's CUDA version, which may be too old).
     """
-    match = case.found("flashinfer-finds-none", "torch-finds-none", "gate-finds-none", "nvcc-not-there", "setup-finds-none",
-                       "cmake-finds-none", "deepgemm-finds-none", "version-never-read", "flashinfer-off")  # fmt: skip
+    match = _lead(case)
     if match is None:
         return _header_without_toolkit(case, tools, torch) or _behind_the_gate(
             case, fi.read_gate(case, gpus, tools, packages, environment)
         )
-    if match.sign == "deepgemm-finds-none" and not match.is_code:
-        return None
     path = next((match.groups[g] for g in ("path", "path2", "path3") if g in match.groups), "")
     fault = path_fault(path) if path else None
     if fault is not None:
@@ -126,6 +140,31 @@ def toolkit_missing(
     if usable is not None:
         return RuledOut(f"nvcc {usable.version or ''} is installed at {usable.root}: it is only not found")
     return _verdict(case, match, path, tools, torch)
+
+
+def _lead(case: Case) -> Match | None:
+    """The line that tells most plainly that there is no nvcc."""
+    for sign in (
+        "flashinfer-finds-none",
+        "torch-finds-none",
+        "gate-finds-none",
+        "nvcc-not-there",
+        "setup-finds-none",
+        "cmake-finds-none",
+        "deepgemm-finds-none",
+        "home-is-none",
+        "version-never-read",
+        "flashinfer-off",
+    ):
+        match = case.found(sign)
+        if match is None or (sign == "deepgemm-finds-none" and not match.is_code):
+            continue
+        if sign == "home-is-none" and not any(
+            re.search(r"nvcc|cuda_(?:home|dir|path)", f.code, re.IGNORECASE) for f in match.frames
+        ):
+            continue
+        return match
+    return None
 
 
 def _usable(tools: Toolkits | Unknown, path: str) -> ToolkitInstall | None:
@@ -337,7 +376,7 @@ def _behind_the_gate(case: Case, gate: fi.Gate | None) -> Judgement:
         chain=(Link("Without an nvcc FlashInfer asks torch.version.cuda", inferred("read in the released source")), Link("and finds it too old", quoted)),
         evidence=(quoted,),
         explains=site.explained_by(case, gate.symptom, gate.swallowed, gate.gate_message),
-        missing=fi.deciding_observations(case, gate),
+        missing=tuple(m for m in fi.deciding_observations(case, gate) if m.key != "cc"),
         rivals=("toolkit-too-old-for-arch", "toolkit-path-wrong"),
         remedies=(*site.flashinfer_switches(case), site.toolkit(f">={gate.needed or '12.9'}", "what FlashInfer asks for")),
         not_remedies=_IN_VAIN,

@@ -144,7 +144,8 @@ def _option(case: Case) -> _Demand | None:
 def _stated(case: Case) -> _Demand | None:
     for match in case.all("states-minimum", "cmake-version-unsuitable"):
         need = next((v for g, v in match.groups.items() if g.startswith("need")), None)
-        is_plain_remark = match.sign == "states-minimum" and match.event is None and not match.line.level
+        is_remark = match.sign == "states-minimum" and match.event is None
+        is_plain_remark = is_remark and match.line.level not in ("warning", "error", "critical")
         if need is not None and not match.is_code and not is_plain_remark and 9 <= age.numbers(need)[0] <= 20:
             is_fatal = match.event is not None and match.event.is_fatal
             certainty = Certainty.LIKELY if is_fatal or match.sign.startswith("cmake") else Certainty.POSSIBLE
