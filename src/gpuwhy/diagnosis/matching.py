@@ -14,7 +14,7 @@ from gpuwhy.model.incident import Incident
 
 JOINED_LINES = 3
 """How many following lines of the same process a wrapped message may take."""
-PATTERN_WINDOW = 4000
+PATTERN_WINDOW = 1600
 """Characters a pattern is shown: the deciding part of a message stands near its literal; a line can be megabytes."""
 MATCHES_PER_SIGN = 50
 """More matches of one sign tell nothing new (eight ranks, a crash loop)."""
@@ -105,6 +105,7 @@ def _search_wrapped(pattern: str, log: Log, at: int) -> re.Match[str] | None:
     return found if found is not None and found.start() < len(begin) else None
 
 
+@functools.lru_cache(4096)  # causes share patterns, and a crash loop repeats its lines
 def _search(pattern: str, text: str) -> re.Match[str] | None:
     return _compiled(pattern).search(text)
 
