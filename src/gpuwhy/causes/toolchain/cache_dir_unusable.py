@@ -41,9 +41,9 @@ class Obstacle(msgspec.Struct, frozen=True):
     family="Toolchain",
     signs=[
         says("denied", ("permission denied", "errno 13", "eacces", "operation not permitted", "errno 1]"), rf"(?:Permission denied|Operation not permitted)\W{{1,4}}(?:\(os error 13\)\W{{1,4}})?{_PATH}"),
-        says("denied-before", ("permission denied", "not writable", "not writeable", "no write permission"), r"(?P<path>(?:~|\.{0,2}/)[^'\"`\]\s:]{1,400})['\"`’\]]?:? (?:Permission denied|is not writ(?:e)?able|.{0,40}no write permission)|(?:Permission denied|not writ(?:e)?able)[^\n/~]{1,80}['\"`(\[](?P<path2>[/~][^'\"`\])\n]{1,400})"),
-        says("read-only", ("read-only file system", "errno 30", "erofs"), rf"Read-only file system\W{{1,4}}{_PATH}|(?P<path2>(?:~|/)[^'\"`\]\s:]{{1,400}})['\"`’\]]?:? Read-only file system"),
-        says("noexec", "failed to map segment", r"(?P<path>[^\s'\"]{1,400}?\.(?:so|pyd)[\w.]*): failed to map segment from shared object"),
+        says("denied-before", ("permission denied", "not writable", "not writeable", "no write permission"), r"(?<![^\s'\"`(\[=:])(?P<path>(?:~|\.{0,2}/)[^'\"`\]\s:]{1,400})['\"`’\]]?:? (?:Permission denied|is not writ(?:e)?able|.{0,40}no write permission)|(?:Permission denied|not writ(?:e)?able)[^\n/~]{1,80}['\"`(\[](?P<path2>[/~][^'\"`\])\n]{1,400})"),
+        says("read-only", ("read-only file system", "errno 30", "erofs"), rf"Read-only file system\W{{1,4}}{_PATH}|(?<![^\s'\"`(\[=:])(?P<path2>(?:~|/)[^'\"`\]\s:]{{1,400}})['\"`’\]]?:? Read-only file system"),
+        says("noexec", "failed to map segment", r"(?<![^\s'\"(])(?P<path>[^\s'\":]{1,400}\.(?:so|pyd)(?:\.[\w.]{1,40})?): failed to map segment from shared object"),
         says("not-a-folder", ("errno 20", "errno 17", "errno 40", "errno 116", "errno 5]"), rf"(?:Not a directory|File exists|Too many levels of symbolic links|Stale file handle|Input/output error)\W{{1,4}}{_PATH}"),
         says("locks", ("no locks available", "errno 37", "does not appear to support flock", "errno 38", "errno 524"), r"No locks available|does not appear to support flock|Function not implemented"),
         says("no-such-user", ("getpwuid(): uid not found", "no username set in the environment"), r"getpwuid\(\): uid not found: \d+|No username set in the environment"),

@@ -77,8 +77,7 @@ class Kill(msgspec.Struct, frozen=True):
         says(
             "build-step-137",
             ("code=137", "error 137", "code 137", "status 137", "code: 137", "code=-9", "code: -9", "code -9", "status -9", "sigkill", "signal 9"),
-            r"FAILED: .{0,10}\[code=(?:137|-9)\]|\*\*\* .{0,500}\bError 137\b|command '.{1,500}(?:nvcc|gcc|g\+\+|c\+\+|cmake|ninja|make)[^']{0,200}' (?:failed with exit (?:code|status) (?:137|-9)|(?:terminated by|died with) signal 9)"
-            r"|(?:ninja|cmake|make|nvcc|setup\.py|build\.py).{0,400}(?:non-zero exit status (?:137|-9)|died with <Signals\.SIGKILL: 9>)"
+            r"FAILED: .{0,10}\[code=(?:137|-9)\]|\*\*\* .{0,500}\bError 137\b|command '[^']{1,1000}' (?:failed with exit (?:code|status) (?:137|-9)|(?:terminated by|died with) signal 9)"
             r"|non-zero exit status (?:137|-9).{0,20}$|died with <Signals\.SIGKILL: 9>|RUN .{0,400}exit code: 137|process \"/bin/.{1,2000}\" did not complete successfully: exit code: 137"
             r"|The command '/bin/.{1,2000}' returned a non-zero code: 137|executor failed running \[.{1,2000}\]: exit code: 137"
             r"|exit code: (?:-9|137)\s*$|Build(?:ing)? .{0,200}(?:exit code|exited with|returned) -?(?:137|9)\b",

@@ -18,7 +18,7 @@ from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.host import Environment, Packages
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_SO = r"(?P<path>[^\s'\"()]{1,500}?\.(?:so|pyd|cubin|dll)[\w.]*)"
+_SO = r"(?<![^\s'\"(])(?P<path>(?:[A-Za-z]:)?[^\s'\"():]{1,500}\.(?:so|pyd|cubin|dll)(?:\.[\w.]{1,40})?)"
 _COMPILER = re.compile(
     r"\b(?:nvcc|cicc|cudafe\+\+|ptxas|cc1plus|cc1|ninja|g\+\+|c\+\+|gcc|clang|compile_worker|cl\.exe)\b", re.IGNORECASE
 )

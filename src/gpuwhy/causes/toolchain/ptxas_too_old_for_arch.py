@@ -226,7 +226,8 @@ def _certainty(refusal: Refusal) -> Certainty:
         if refusal.caller == "nvcc":
             return Certainty.POSSIBLE
         return Certainty.PROVEN if refusal.caller == "triton" and refusal.refuses is not False else Certainty.LIKELY
-    if refusal.refuses is True or refusal.match.sign == "ptx-too-new-for-ptxas":
+    is_said = refusal.match.sign in ("ptx-too-new-for-ptxas", "llvm-without-processor") and refusal.caller == "triton"
+    if refusal.refuses is True or is_said or refusal.match.sign == "ptx-too-new-for-ptxas":
         return Certainty.LIKELY
     return Certainty.POSSIBLE
 
