@@ -224,10 +224,11 @@ class PipeConnection:
     def _reason(self) -> TargetError:
         """Why nothing came: the process's exit status and last words."""
         end = time.monotonic() + 1.0
-        while self._selector.get_map() and time.monotonic() < end and self._process.poll() is None:
-            self._exchange(end)
         while self._stderr in self._selector.get_map() and time.monotonic() < end:
             self._exchange(end)
+        if not self._is_open:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(timeout=1.0)
         return self._explain(self._process.poll(), self._errors.decode("utf-8", "replace"))
 
 
