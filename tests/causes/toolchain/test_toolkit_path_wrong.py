@@ -89,3 +89,23 @@ def test_torch_s_own_major_is_preferred(judge_report: Judge) -> None:
 def test_another_major_than_torch_s_says_what_it_needs_at_load(judge_report: Judge, finding: Find) -> None:
     host = {"cc": "12.0", "cuda_toolkit": "12.8", "other_toolkits./usr/local/cuda-13.2": "13.2", "torch": "2.9.0+cu128"}
     assert any("libcudart.so.13" in note for note in finding(judge_report(GATE, host), CAUSE).notes)
+
+
+def test_another_toolkit_that_lacks_the_option_too_is_no_better(judge_report: Judge) -> None:
+    line = "nvcc fatal   : Unknown option '--compress-mode=size'"
+    worse = judge_report(line, {"cuda_toolkit": "12.4", "other_toolkits./usr/local/cuda-12.6": "12.6"})
+    assert worse.findings[0].cause != CAUSE
+    better = judge_report(line, {"cuda_toolkit": "12.4", "other_toolkits./usr/local/cuda-12.8": "12.8"})
+    assert better.findings[0].cause == CAUSE
+
+
+def test_a_missing_nvcc_leaves_open_that_one_is_installed_elsewhere(judge_report: Judge, finding: Find) -> None:
+    line = "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root."
+    found = finding(judge_report(line), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert judge_report(line, {"cuda_toolkit": None, "other_toolkits./opt/cuda": "12.8"}).findings[0].cause == CAUSE
+
+
+def test_headers_of_another_toolkit(judge_report: Judge) -> None:
+    line = 'error: static assertion failed with "CUDA compiler and CUDA toolkit headers are incompatible, please check your include paths"'
+    assert judge_report(line).findings[0].cause == CAUSE

@@ -17,6 +17,7 @@ from gpuwhy.model.finding import Certainty, Link, RuledOut, Verdict
 from gpuwhy.model.host import Environment, Gpus, Packages, Resolution, ToolkitInstall, Toolkits, Torch
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
+_MISMATCHES = ("nvcc-torch-mismatch", "mismatch-versions")
 _NVCC_PATH = r"(?P<path>[^\s'\"`]{0,200}/bin/(?:nvcc|ptxas|cicc)(?:/[^\s'\"`]{1,100})?)"
 
 
@@ -51,6 +52,7 @@ _NVCC_PATH = r"(?P<path>[^\s'\"`]{0,200}/bin/(?:nvcc|ptxas|cicc)(?:/[^\s'\"`]{1,
         ),
         says("mismatch-versions", "mismatches the version", r"'(?P<nvcc>\d+\.\d+)', '(?P<torch>\d+\.\d+)'"),
         says("nvcc-unknown-option", "unknown option", r"nvcc fatal\s*: Unknown option ['\"`]?(?P<option>[\w=-]+)"),
+        says("headers-of-another-toolkit", "cuda compiler and cuda toolkit headers are incompatible"),
         says(
             "library-root-missing",
             ("nvshmem", "cudnn", "cutlass", "nccl"),
@@ -255,6 +257,9 @@ def _other_toolkit(case: Case, tools: Toolkits | Unknown, torch: Torch | Unknown
     """A message of a toolkit that is missing, too old, or of another CUDA, where a suitable one is installed."""
     lead = case.found("nvcc-rejects-target", "nvcc-value-not-defined", "nvcc-not-at-path", "no-cuda-home", "mismatch-versions",
                       "nvcc-torch-mismatch", "nvcc-unknown-option", "library-root-missing")  # fmt: skip
+    mixed = case.found("headers-of-another-toolkit")
+    if mixed is not None:
+        return _mixed_headers(case, mixed)
     if lead is None:
         return None
     if lead.sign == "library-root-missing":
@@ -270,7 +275,9 @@ def _other_toolkit(case: Case, tools: Toolkits | Unknown, torch: Torch | Unknown
         if i.has_nvcc and i.version and i.root != chosen and i.version != used and _suits(case, lead, i.version, torch)
     )
     if not suitable:
-        return RuledOut("no suitable toolkit is on this host besides the one in use") if tools.is_complete else None
+        if tools.is_complete:
+            return RuledOut("no suitable toolkit is on this host besides the one in use")
+        return None if tools.installs else _unexamined(case, lead)
     best = preferred(suitable, torch)
     component = case.component_near(lead)
     quoted = case.evidence(lead, "what the selected toolkit answers")
@@ -310,6 +317,8 @@ def _suits(case: Case, lead: Match, version: str, torch: Torch | Unknown) -> boo
             stated = case.found("mismatch-versions")
             wanted = stated.group("torch") if stated else None
         return wanted is not None and version.partition(".")[0] == wanted.partition(".")[0]
+    if lead.sign == "nvcc-unknown-option":
+        return toolkits.supports_option(version, lead.group("option") or "").value is True
     return True
 
 
@@ -319,8 +328,6 @@ def _unexamined(case: Case, lead: Match) -> Verdict | None:
     nearby = " ".join(line.text[:300] for line in case.lines_around(lead, 30, 10))
     is_distribution = "/usr/bin/nvcc" in lead.text or (not path and "/usr/bin/nvcc" in nearby)
     is_own_place = bool(path) and not path.startswith(("/usr/local/cuda/bin", "nvcc", "/bin/nvcc"))
-    if not is_distribution and not is_own_place and lead.sign not in ("nvcc-torch-mismatch", "mismatch-versions"):
-        return None
     missing = [m for m in (case.missing("other_toolkits", "whether a suitable toolkit is installed elsewhere"),
                            case.missing("cuda_home", "what the variable names in the failing process", "tr '\\0' '\\n' < /proc/PID/environ | grep ^CUDA_")) if m]  # fmt: skip
     return Verdict(
@@ -334,7 +341,31 @@ def _unexamined(case: Case, lead: Match) -> Verdict | None:
         missing=tuple(missing),
         rivals=("toolkit-missing", "toolkit-too-old-for-arch", "toolkit-torch-mismatch"),
         remedies=(_cuda_home("/usr/local/cuda", "if a suitable toolkit is there", is_sure=False),),
-        strength=52 if is_distribution else 42,
+        strength=52 if is_distribution else 42 if is_own_place or lead.sign in _MISMATCHES else 25,
+    )
+
+
+def _mixed_headers(case: Case, lead: Match) -> Verdict:
+    """CCCL compares nvcc's version with that of the headers: two toolkits are mixed on the include path."""
+    quoted = case.evidence(lead, "the headers are of another toolkit than nvcc")
+    return Verdict(
+        certainty=Certainty.LIKELY,
+        component=case.component_near(lead),
+        title="nvcc and the CUDA headers it includes are of two different toolkits",
+        chain=(
+            Link("two toolkits, or a toolkit and the pip packages, are on this host", inferred("nobody looked")),
+            Link("the compiler comes from one, the include path leads into the other", quoted),
+        ),
+        evidence=(quoted,),
+        explains=case.explains(lead),
+        missing=tuple(
+            m for m in (case.missing("cuda_home", "which toolkit the build names"), case.missing("other_toolkits")) if m
+        ),
+        rivals=("toolkit-incomplete",),
+        remedies=(
+            _cuda_home("/usr/local/cuda", "the one toolkit that nvcc and its headers shall come from", is_sure=False),
+        ),
+        strength=70,
     )
 
 
