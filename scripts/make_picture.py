@@ -25,12 +25,15 @@ FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', mono
 
 
 def picture() -> str:
-    """The report of the seed log, drawn as a terminal."""
-    console = Console(record=True, width=COLUMNS, file=io.StringIO(), force_terminal=True, color_system="truecolor")
-    console.print(Text("$ gpuwhy diagnose sglang.log", style="bold"))
+    """The report of the seed log, drawn as a terminal, which folds lines that are longer than it is wide."""
+    sent = io.StringIO()
     diagnosis = prescribe(diagnose_log(LOG.read_bytes(), LOG.name))
-    print_in_colour(diagnosis, Detail(width=COLUMNS), console)
-    return without_web_fonts(console.export_svg(title="gpuwhy", unique_id="gpuwhy"))
+    colours = Console(file=sent, width=COLUMNS, force_terminal=True, color_system="standard", highlight=False)
+    print_in_colour(diagnosis, Detail(width=COLUMNS), colours)
+    drawn = Console(record=True, width=COLUMNS, file=io.StringIO(), highlight=False)
+    drawn.print(Text("$ gpuwhy diagnose sglang.log", style="bold"))
+    drawn.print(Text.from_ansi(sent.getvalue()), overflow="fold")
+    return without_web_fonts(drawn.export_svg(title="gpuwhy", unique_id="gpuwhy"))
 
 
 def without_web_fonts(svg: str) -> str:
