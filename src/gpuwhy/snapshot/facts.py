@@ -70,9 +70,7 @@ def _gpus(probe: Probe, _: Snapshot) -> Iterator[Fact]:
         for each in probe.value["gpus"]
         if "error" not in each
     ]
-    shown = "; ".join(
-        f"{each.index}: {each.name} ({each.compute_capability or 'capability unknown'})" for each in devices
-    )
+    shown = _shown(devices)
     yield _fact(probe, "gpus", tuple(devices), f"the driver lists {len(devices)} GPU{'s' * (len(devices) != 1)}", shown)
     names, capabilities = {each.name for each in devices}, {each.compute_capability for each in devices}
     if len(names) == 1:
@@ -97,6 +95,12 @@ def _gpus(probe: Probe, _: Snapshot) -> Iterator[Fact]:
     if probe.value.get("driver_cuda"):
         version = probe.value["driver_cuda"]
         yield _fact(probe, "driver_cuda", version, f"the driver supports CUDA up to {version}")
+
+
+def _shown(devices: list[Gpu]) -> str:
+    """``8 x NVIDIA H100 80GB HBM3 (9.0)``: equal cards once, in the order of their first."""
+    kinds = [f"{each.name} ({each.compute_capability or 'capability unknown'})" for each in devices]
+    return "; ".join(f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds))
 
 
 def _driver(probe: Probe, snapshot: Snapshot) -> Iterator[Fact]:
