@@ -109,7 +109,8 @@ def check(seed: int) -> None:
         try:
             diagnosis = prescribe(diagnose_log(data, "mutated.log"))
         except UnreadableLog as error:
-            assert not FORBIDDEN.search(str(error)), f"seed {seed}: {name}"
+            refusal = str(error)
+            assert not FORBIDDEN.search(refusal), f"seed {seed}: {name}"
             return
         shown = render(diagnosis, "text") + render(diagnosis, "json")
         took = time.process_time() - begun
