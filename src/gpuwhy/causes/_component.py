@@ -14,7 +14,7 @@ WEAK = frozenset({"torch", "nccl", "ray", "setuptools", "pip", "uvicorn", "fasta
 
 _PATH = re.compile(r"(?:[\w.@+~-]{0,80}/){1,40}[\w.@+~-]{1,120}", re.ASCII)
 _PIP_FOLDER = re.compile(
-    r"/(?:pip-install-\w+|pip-req-build-\w+|pip-wheel-\w+|build-via-sdist-\w+|pip-build-\w+)/([A-Za-z][\w.-]*?)(?:_[0-9a-f]{16,40})?/"
+    r"/(?:pip-install-\w+|pip-req-build-\w+|pip-wheel-\w+|build-via-sdist-\w+|pip-build-\w+)/([A-Za-z][\w.-]*?)(?:_[0-9a-f]{2,40})?/"
 )
 _BUILT_BY_PIP = re.compile(
     r"(?:Failed building wheel for|Building wheels? for(?: collected packages)?|Failed to build(?: installable wheels for)?|Running setup\.py \w+ for"
@@ -22,6 +22,15 @@ _BUILT_BY_PIP = re.compile(
     re.IGNORECASE,
 )
 _ASKED_OF_PIP = re.compile(r"\bpip3? install (?:-\S+ )*['\"]?([A-Za-z][\w.-]{1,60})")
+_TORCH_EXTENSION = re.compile(r"torch_extensions/(?:py\d+_\w{1,12}/)?(\w{2,60})/")
+_EXTENSIONS_OF = {
+    "deepspeed": (
+        "fused_adam", "cpu_adam", "cpu_adagrad", "cpu_lion", "fused_lamb", "fused_lion", "async_io", "transformer_inference", "utils",
+        "quantizer", "random_ltd", "sparse_attn", "spatial_inference", "ragged_device_ops", "inference_core_ops",
+    ),
+    "exllama": ("exllamav2_ext", "exllama_ext", "exllamav3_ext"),
+}  # fmt: skip
+"""Modules that torch builds at run time, by the package that asks for them; their folder has the module's name only."""
 _LIBRARY = re.compile(r"\b([\w.-]{2,80}\.so)\b", re.ASCII)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)*", re.ASCII)
 _ORDINARY_WORDS = frozenset(
@@ -89,6 +98,9 @@ def components_in(text: str, *, with_names: bool = False) -> Iterator[str]:
         found = pattern.search(text)
         if found:
             yield components.canonical(found.group(1)) or found.group(1).lower().replace("_", "-")
+    extension = _TORCH_EXTENSION.search(text)
+    if extension:
+        yield from (name for name, modules in _EXTENSIONS_OF.items() if extension.group(1) in modules)
     for path in _PATH.findall(text):
         component = components.component_of_module(path)
         if component:

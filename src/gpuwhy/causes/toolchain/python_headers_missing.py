@@ -20,7 +20,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
         says(
             "python-h-missing",
             ("python.h", "pyconfig.h", "patchlevel.h"),
-            r"(?P<header>(?:[\w./-]{1,60}/)?(?:Python|pyconfig|patchlevel)\.h)['\"’>]?(?:: No such file or directory| file not found)"
+            r"(?P<header>(?:[\w./-]{1,60}/)?(?:Python|pyconfig|patchlevel)\.h)['\"’>]?(?:: No such file or directory| (?:file )?not found)"
             r"|(?:cannot|could not) open (?:source|include) file:? ['\"<]?(?P<header2>(?:[\w./-]{1,60}/)?(?:Python|pyconfig)\.h)",
         ),
         says(

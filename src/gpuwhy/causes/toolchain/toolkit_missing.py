@@ -37,7 +37,7 @@ _USUAL_ROOTS = ("/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc", "/bin/nvcc")
         ),
         says("torch-finds-none", "cuda_home environment variable is not set"),
         says("gate-finds-none", "nvcc not found and pytorch is not built with cuda support"),
-        says("deepgemm-finds-none", "assert cuda_home is not none"),
+        says("deepgemm-finds-none", ("assert cuda_home is not none", "cannot find any available nvcc compiler")),
         says(
             "setup-finds-none",
             ("nvcc", "cuda_home", "missingcudaexception", "cuda toolkit", "cuda path", "cuda root", "libnvvm"),

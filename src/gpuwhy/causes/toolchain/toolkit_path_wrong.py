@@ -38,6 +38,8 @@ _NVCC_PATH = r"(?P<path>[^\s'\"`]{0,200}/bin/(?:nvcc|ptxas|cicc)(?:/[^\s'\"`]{1,
         says(
             "no-cuda-home",
             (
+                "no cmake_cuda_compiler could be found",
+                "failed to find nvcc",
                 "cuda_home environment variable is not set",
                 "could not find nvcc",
                 "nvcc was not found",
@@ -52,7 +54,15 @@ _NVCC_PATH = r"(?P<path>[^\s'\"`]{0,200}/bin/(?:nvcc|ptxas|cicc)(?:/[^\s'\"`]{1,
         ),
         says("mismatch-versions", "mismatches the version", r"'(?P<nvcc>\d+\.\d+)', '(?P<torch>\d+\.\d+)'"),
         says("nvcc-unknown-option", "unknown option", r"nvcc fatal\s*: Unknown option ['\"`]?(?P<option>[\w=-]+)"),
-        says("headers-of-another-toolkit", "cuda compiler and cuda toolkit headers are incompatible"),
+        says(
+            "headers-of-another-toolkit",
+            ("cuda compiler and cuda toolkit headers are incompatible", "cuda headers say the version is"),
+        ),
+        says(
+            "header-not-found",
+            "no such file or directory",
+            r"fatal error: (?P<header>[\w./+-]{1,120}\.(?:h|hpp|cuh)): No such file or directory",
+        ),
         says(
             "library-root-missing",
             ("nvshmem", "cudnn", "cutlass", "nccl"),
@@ -260,6 +270,9 @@ def _other_toolkit(case: Case, tools: Toolkits | Unknown, torch: Torch | Unknown
     mixed = case.found("headers-of-another-toolkit")
     if mixed is not None:
         return _mixed_headers(case, mixed)
+    elsewhere = _header_elsewhere(case)
+    if elsewhere is not None:
+        return elsewhere
     if lead is None:
         return None
     if lead.sign == "library-root-missing":
@@ -366,6 +379,51 @@ def _mixed_headers(case: Case, lead: Match) -> Verdict:
             _cuda_home("/usr/local/cuda", "the one toolkit that nvcc and its headers shall come from", is_sure=False),
         ),
         strength=70,
+    )
+
+
+def _header_elsewhere(case: Case) -> Verdict | None:
+    """A header that a build did not find lies under another root of this host: a fact says so, or the log itself."""
+    lead = case.found("header-not-found")
+    header = lead.group("header") if lead is not None else None
+    if lead is None or header is None:
+        return None
+    listed = [(path, fact.evidence) for path, fact in case.facts.group("files").items() if fact.value]
+    shown = [(line.text.strip(), None) for line in case.lines_around(lead, 40, 40) if line.text.strip().startswith("/")]
+    for path, evidence in (*listed, *shown):
+        root, include, rest = path.partition("/include/")
+        if include and rest.rpartition("/")[2] == header.rpartition("/")[2] and " " not in path:
+            found = evidence or Evidence(f"the header is at {path}", path, lead.place)
+            return _other_root(case, lead, root, found)
+    return None
+
+
+def _other_root(case: Case, lead: Match, root: str, found: Evidence) -> Verdict:
+    quoted = case.evidence(lead, "the build does not find the header where it looks")
+    library = next((name for name in ("nvshmem", "cudnn", "nccl", "cutlass") if name in lead.text.lower()), None)
+    remedy = (
+        _cuda_home(root, "its include folder holds the header")
+        if library is None
+        else Remedy(
+            kind="env",
+            name=f"{library.upper()}_DIR",
+            value=root,
+            summary=f"Point {library.upper()}_DIR at {root}, which holds the header",
+        )
+    )
+    return Verdict(
+        certainty=Certainty.LIKELY,
+        component=case.component_near(lead),
+        title=f"The header is installed under {root}, where this build does not look",
+        chain=(
+            Link(f"the header lies under {root}", found),
+            Link("the root that the build was given is another one", quoted),
+        ),
+        evidence=(quoted, found),
+        explains=case.explains(lead),
+        rivals=("toolkit-incomplete",),
+        remedies=(remedy,),
+        strength=90,
     )
 
 
