@@ -31,6 +31,7 @@ _CANNOT_SELECT = says(
     "cannot select: intrinsic %llvm.nvvm",
     r"LLVM ERROR: Cannot select: intrinsic %llvm\.nvvm\.(?P<what>[\w.]{3,60})",
 )
+_NAMES_SM12 = says("log-names-sm12", ("sm 12.x requires cuda", "sm 120 requires cuda", "sm 12.1+ requires cuda"))
 _FLASHINFER = says(
     "flashinfer-blames-gpu",
     ("flashinfer requires gpus with sm75", "flashinfer requires sm75"),
@@ -62,6 +63,7 @@ _DRIVER = re.compile(r"driver|requires device with capability|glibc|nvcc|PyTorch
         _TRITON,
         _CANNOT_SELECT,
         _FLASHINFER,
+        _NAMES_SM12,
         _DROPPED_TARGET,
         _OLLAMA,
         _GENERAL,
@@ -134,6 +136,9 @@ def _flashinfer(case: Case, gpus: Gpus | Unknown) -> Judgement:
     if match is None:
         return None
     capability = gpus.capability if isinstance(gpus, Gpus) else None
+    newer = case.found(_NAMES_SM12.name)
+    if newer is not None and capability is None:
+        return RuledOut("the log itself speaks of an SM 12.x GPU", (case.evidence(newer, "far newer than 7.5"),))
     is_below = _is_below(capability, "7.5")
     if is_below is False:
         quoted = case.evidence(match, "the message blames the GPU")

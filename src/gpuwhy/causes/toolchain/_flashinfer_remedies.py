@@ -36,7 +36,8 @@ def arch_list_remedy(case: Case, gate: Gate, gpus: Gpus | Unknown) -> Remedy | N
         kind="env",
         name=ARCH_LIST,
         value=value,
-        summary=f"Name the target yourself: an entry with a suffix is taken as it is, and nvcc {gate.toolkit or '12.8'} knows "
+        summary="Name the target yourself: an entry with a suffix is taken as it is, and "
+        + (f"nvcc {gate.toolkit} knows " if gate.toolkit else "nvcc 12.8 (older ones do not) knows ")
         + " and ".join(f"sm_{entry.replace('.', '')}" for entry in value.split()),
         cost="one JIT build of each kernel at the next start (minutes, several GiB of host memory); nothing is installed",
         survives=Survives(restart=True, upgrade=True, reboot=True),

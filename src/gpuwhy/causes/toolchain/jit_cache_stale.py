@@ -157,13 +157,19 @@ def _leftover(
     if match.sign in ("baton-call", "baton"):
         return Leftover(match, kind, path, code or by_path or _torch_extensions(match))
     if match.sign in ("filelock", "garbled", "old-rules", "waits-for-lock"):
-        cache = by_path or code or (caches.cache_of_path(match.text) if match.sign == "old-rules" else None)
+        cache = by_path or code or (_entered_cache(case, match) if match.sign == "old-rules" else None)
         if match.sign == "garbled" and cache is not None and cache.name in ("torch_extensions", "flashinfer cubins"):
             return None
         return Leftover(match, kind, path, cache) if cache is not None else None
     if by_path is None or (kind == "gone" and _built_in_vain(case, match)):
         return None
     return Leftover(match, kind, path, by_path)
+
+
+def _entered_cache(case: Case, match: Match) -> JitCache | None:
+    """The cache that ninja says it works in: the file that its old rules name lies outside of it."""
+    entered = (line.text for line in case.lines_around(match, 20, 2) if "Entering directory" in line.text)
+    return next((cache for cache in map(caches.cache_of_path, (match.text, *entered)) if cache is not None), None)
 
 
 def _torch_extensions(match: Match) -> JitCache | None:
