@@ -32,6 +32,10 @@ CACHES = {
 }
 """By the first word of the cache's name, lower case (read in the libraries' released sources)."""
 
+_LOOKS_LIKE_CACHE = re.compile(
+    r"cache|jit|flashinfer|triton|inductor|torch_?extensions|deep_?gemm|tilelang", re.IGNORECASE
+)
+"""What a path must hold to be moved: it may come from a log, and must not be a folder of the system."""
 _DELETING = ("delete", "remove", "clear", "")
 
 
@@ -46,11 +50,11 @@ def change_cache(setting: Setting, place: ServicePlace, name: str, value: str) -
     limits = () if path.startswith("/") else ("~ is the home of the user that runs the service",)
     if setting.kind in ("docker", "compose", "kubernetes"):
         return Change(
-            (place.inside(f"mv {old} {kept}"), *place.restart()), (), (place.inside(f"ls -ld {old}"),), limits
+            (place.inside(f"mv -T {old} {kept}"), *place.restart()), (), (place.inside(f"ls -ld {old}"),), limits
         )
     return Change(
-        commands=(f"mv {old} {kept}", *place.restart()),
-        undo=(f"rm -r {old}", f"mv {kept} {old}", *place.restart()),
+        commands=(f"mv -T {old} {kept}", *place.restart()),
+        undo=(f"rm -rf {old}", f"mv -T {kept} {old}", *place.restart()),
         check=(f"ls -ld {old} {kept}",),
         limits=limits,
     )
@@ -59,7 +63,8 @@ def change_cache(setting: Setting, place: ServicePlace, name: str, value: str) -
 def _path(setting: Setting, name: str) -> str | None:
     if name.startswith("/"):
         path = name.rstrip("/")
-        return path if path.count("/") > 1 else None  # never a folder of the root itself
+        is_below = path.count("/") > 1 and ".." not in path.split("/")
+        return path if is_below and _LOOKS_LIKE_CACHE.search(path) else None
     words = re.split(r"[ -]", name.lower())
     known = CACHES.get(words[0]) or CACHES.get("_".join(words[:2]))
     if known is None:

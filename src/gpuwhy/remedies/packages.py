@@ -13,6 +13,8 @@ _CONSTRAINT = re.compile(
     r"(?:==|!=|<=|>=|<|>|~=)\s*[A-Za-z0-9.*+!_-]+(?:\s*,\s*(?:==|!=|<=|>=|<|>|~=)\s*[A-Za-z0-9.*+!_-]+)*"
 )
 _VERSION = re.compile(r"\d[A-Za-z0-9.+!_-]*")
+_SAME_RELEASE = frozenset({"flashinfer-python", "flashinfer-cubin", "flashinfer-jit-cache"})
+"""Packages that must be of one release, and carry the same version number. Others that belong together do not."""
 _NOT_FROM_PIP = frozenset(
     {"llama.cpp", "ollama", "whisper.cpp", "llama-box", "koboldcpp", "lemonade", "localai", "gpustack"}
 )
@@ -28,6 +30,7 @@ def change_package(setting: Setting, place: ServicePlace, name: str, value: str)
     arguments = _pip_arguments(setting, name, value)
     if arguments is None or not _NAME.fullmatch(name) or name in _NOT_FROM_PIP:
         return Change()
+    shows = "! " if value == "remove" else ""
     if setting.kind in ("docker", "compose", "kubernetes"):
         line = f"RUN python3 -m pip {shlex.join(arguments)}"
         return Change(
@@ -36,7 +39,10 @@ def change_package(setting: Setting, place: ServicePlace, name: str, value: str)
                 "# start the service from that image",
             ),
             undo=("# start the service from the image that was in use before",),
-            check=(place.inside(f"python3 -m pip show {shlex.quote(name)}"), place.inside("python3 -m pip check")),
+            check=(
+                place.inside(f"{shows}python3 -m pip show {shlex.quote(name)}"),
+                place.inside("python3 -m pip check"),
+            ),
             limits=("installed into the running container only, it is gone when the container is made anew",),
         )
     pip = _Pip(setting)
@@ -44,7 +50,8 @@ def change_package(setting: Setting, place: ServicePlace, name: str, value: str)
     return Change(
         commands=(f"{pip.freeze()} > {before}", pip.run(arguments), *place.restart()),
         undo=(*_removed_again(setting, pip, name), pip.run(["install"]) + f" -r {before}", *place.restart()),
-        check=(pip.run(["show", name]), pip.run(["check"])),
+        check=(shows + pip.run(["show", name]), pip.run(["check"])),
+        limits=() if setting.python else ("python3 stands for the interpreter that runs the service",),
     )
 
 
@@ -82,14 +89,21 @@ def _pip_arguments(setting: Setting, name: str, value: str) -> list[str] | None:
     if value == "older":
         return ["install", f"{name}<{installed}"] if installed and _VERSION.fullmatch(installed) else None
     if value.startswith("match:"):
-        other = setting.packages.get(value.removeprefix("match:")) or ""
-        same = other.partition("+")[0]
-        return ["install", f"{name}=={same}"] if _VERSION.fullmatch(same) else None
+        other = value.removeprefix("match:")
+        same = (setting.packages.get(other) or "").partition("+")[0]
+        return ["install", f"{name}=={same}"] if {name, other} <= _SAME_RELEASE and _VERSION.fullmatch(same) else None
     if value in ("", "newer"):
-        return ["install", "--upgrade", name]
+        return ["install", "--upgrade", name, *_companions(setting, name)]
     if _CONSTRAINT.fullmatch(value):
-        return ["install", name + value.replace(" ", "")]
+        constraint = value.replace(" ", "")
+        return ["install", name + constraint, *(each + constraint for each in _companions(setting, name))]
     return ["install", f"{name}=={value}"] if _VERSION.fullmatch(value) else None
+
+
+def _companions(setting: Setting, name: str) -> list[str]:
+    """What must move with the package. flashinfer-jit-cache is in no public index, so pip could not move it."""
+    is_there = name == "flashinfer-python" and setting.packages.get("flashinfer-cubin")
+    return ["flashinfer-cubin"] if is_there else []
 
 
 def _removed_again(setting: Setting, pip: _Pip, name: str) -> tuple[str, ...]:

@@ -116,7 +116,7 @@ def _in_container(facts: Mapping[str, Fact], engine: str, name: str, common: dic
 def _is_here(diagnosis: Diagnosis) -> bool:
     """A file or this machine, as opposed to a host reached over SSH."""
     where = diagnosis.where
-    if where in ("", "-", "local"):
+    if where in ("", "-", "local", "standard input") or "/" in where or where.endswith(".gpuwhy"):
         return True
     return any(log.name == where or log.name.endswith("/" + where) for log in diagnosis.incident.logs)
 

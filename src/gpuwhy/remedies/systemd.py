@@ -24,7 +24,7 @@ class SystemdUnit:
         run = unit_file.container_run(self._setting.exec_start)
         if run is not None:
             return self._container_variable(run, name, value)
-        limits = self._overriders(name)
+        limits = (*self._overriders(name), *self._unread_files(name))
         checks = self._variable_checks(name, value)
         if not self._setting.environment_files:
             assignment = f"Environment={unit_file.quoted_assignment(name, value)}"
@@ -144,6 +144,14 @@ class SystemdUnit:
 
     def _process_file(self) -> str:
         return f'"/proc/$({self._systemctl} show -p MainPID --value {self._unit})/environ"'
+
+    def _unread_files(self, name: str) -> tuple[str, ...]:
+        """The unit's own files were not read (only its journal was): one of them may win over Environment=."""
+        if self._setting.exec_start or self._setting.fragment:
+            return ()
+        return (
+            f"a file that the unit names with EnvironmentFile= wins, where it sets {name}: systemctl cat {self._unit}",
+        )
 
     def _overriders(self, name: str) -> tuple[str, ...]:
         """Who sets the variable after systemd did: the start command itself."""

@@ -20,7 +20,10 @@ from gpuwhy.remedies.values import is_literal, is_option, is_variable
 
 _UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.@-]{0,200}")
 _UNIT_VERBS = ("start", "restart", "stop", "enable", "disable", "reload")
-_RUNS_PYTHON = re.compile(r"(?:^|[\s/])python3?(?:\.\d+)?\s")
+_ASKS_THE_SERVICE = re.compile(r"(?:^|[\s/])python3?(?:\.\d+)?\s|\$\{?[A-Z]")
+"""A command that runs the service's Python, or reads a variable that the service has and a shell may not."""
+_SENTENCE = re.compile(r"(?:the|a|an|no) ")
+_BUILD_OPTIONS = frozenset({"--nvcc_threads", "--nvcc-threads", "--jobs"})
 
 
 def written_for(remedy: Remedy, setting: Setting) -> Remedy:
@@ -93,6 +96,9 @@ def _option(option: str, value: str, place: ServicePlace) -> Change:
         return place.remove_option(option)
     if not is_literal(option, value):
         return Change()
+    if option in _BUILD_OPTIONS:
+        typed = shlex.join([option, value] if value else [option])
+        return Change(commands=(f"# give {typed} to the command that builds",))
     if isinstance(place, SystemdUnit) and is_option_of_run(option, value):
         return place.set_container_option(option, value) or Change()
     return place.set_option(option, value)
@@ -120,6 +126,10 @@ def _check(line: str, setting: Setting, place: ServicePlace) -> str:
         line = re.sub(r"\bPORT\b", str(setting.port), line)
     if re.search(r"\b(?:PORT|MODEL)\b", line):
         return f"# with its port and model: {line}"
-    if setting.kind != "shell" and _RUNS_PYTHON.search(line):
+    if _SENTENCE.match(line):
+        return f"# {line}"
+    if setting.python:
+        line = re.sub(r"^python3?(?= )", lambda _: shlex.quote(setting.python), line)
+    if setting.kind not in ("shell", "unknown") and _ASKS_THE_SERVICE.search(line):
         return place.inside(line)
     return line

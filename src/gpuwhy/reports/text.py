@@ -14,6 +14,7 @@ from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.finding import Certainty, Finding, Link
 from gpuwhy.model.remedy import Remedy, Survives
+from gpuwhy.remedies import setting_of
 from gpuwhy.reports.interface import Detail
 from gpuwhy.reports.neutral import plain
 
@@ -112,7 +113,15 @@ def _answered(diagnosis: Diagnosis, finding: Finding, detail: Detail) -> Iterato
         yield from _quoted(evidence, 4)
     for note in finding.notes:
         yield Row(note, 2, "note")
-    yield from _remedies(finding, detail)
+    yield from _remedies(finding, detail, _typed_where(diagnosis))
+
+
+def _typed_where(diagnosis: Diagnosis) -> str:
+    """Where the commands are to be typed, when that is not plainly this shell."""
+    setting = setting_of(diagnosis)
+    is_for_root = setting.kind == "systemd" and not setting.is_user_unit
+    parts = [f"on {setting.host}" if setting.host else "", "as root" if is_for_root else ""]
+    return ", ".join(part for part in parts if part)
 
 
 def _link(number: int, link: Link, shown: set[Place | None]) -> Iterator[Row]:
@@ -142,11 +151,11 @@ def _quoted(evidence: Evidence, indent: int) -> Iterator[Row]:
         yield Row(f"{place}{quote[:240]}", indent, "quote", 2)
 
 
-def _remedies(finding: Finding, detail: Detail) -> Iterator[Row]:
+def _remedies(finding: Finding, detail: Detail, where: str) -> Iterator[Row]:
     if not finding.remedies:
         return
     first, *others = finding.remedies
-    yield from _section("What to do first")
+    yield from _section("What to do first" + (f" ({where})" if where and first.commands else ""))
     yield from _remedy(first, "", full=True)
     if others:
         yield from _section("Other ways, from the smallest change to the largest")
