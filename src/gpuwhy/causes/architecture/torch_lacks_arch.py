@@ -52,7 +52,7 @@ def torch_lacks_arch(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown) -
       and sm_120 serves 12.1 (the maximum of "(12.0)" printed on a DGX Spark is harmless).
 
     What helps
-      The build of torch for the other CUDA release (`--index-url https://download.pytorch.org/whl/cu128`, or cu126 for
+      The build of torch for the other CUDA release (from PyTorch's own index, https://download.pytorch.org/whl/cu128, or cu126 for
       old cards). Engines with compiled parts (vLLM, SGLang, TensorRT-LLM) need an image or release made for that torch.
 
     What does not help
