@@ -102,3 +102,14 @@ def test_pascal_under_a_newer_triton_fails_in_llvm(judge_report: Judge, finding:
     log = "LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.shfl.sync.bfly.i32\n"
     assert finding(judge_report(log), CAUSE).certainty is Certainty.POSSIBLE
     assert finding(judge_report(log, {"cc": "6.1"}), CAUSE).certainty is Certainty.LIKELY
+
+
+def test_a_driver_that_names_the_legacy_branch_of_the_gpu(judge_report: Callable[..., Judgement]) -> None:
+    log = (
+        "[    5.1] NVRM: The NVIDIA Quadro K620 GPU installed in this system is\n"
+        "[    5.1] NVRM:  supported through the NVIDIA 470.xx Legacy drivers. Please\n"
+        "[    5.1] NVRM:  visit http://www.nvidia.com/object/unix.html for more\n"
+    )
+    first = judge_report(log).findings[0]
+    assert (first.cause, first.component) == ("gpu-too-old", "driver")
+    assert [(r.kind, r.name, r.value) for r in first.remedies] == [("driver", "nvidia", "470")]

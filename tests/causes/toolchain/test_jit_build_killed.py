@@ -91,3 +91,11 @@ def test_cuda_out_of_memory_is_no_sign(judge_report: Judge) -> None:
 def test_a_compiler_that_crashed_is_no_sign(judge_report: Judge) -> None:
     text = "nvcc error   : 'cicc' died due to signal 11 (Invalid memory reference)\n"
     assert CAUSE not in [f.cause for f in judge_report(text).findings]
+
+
+def test_the_kernel_s_word_on_the_server_is_not_a_compiler_s_death(judge_report: Callable[..., Judgement]) -> None:
+    log = (
+        "[ 91.0] Memory cgroup out of memory: Killed process 77 (python3) total-vm:190344kB, anon-rss:66710kB\n"
+        "/usr/local/cuda/bin/nvcc --version: release 12.4\n"
+    )
+    assert "jit-build-killed" not in [f.cause for f in judge_report(log).findings]

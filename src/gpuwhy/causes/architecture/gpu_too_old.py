@@ -31,6 +31,11 @@ _CANNOT_SELECT = says(
     "cannot select: intrinsic %llvm.nvvm",
     r"LLVM ERROR: Cannot select: intrinsic %llvm\.nvvm\.(?P<what>[\w.]{3,60})",
 )
+_LEGACY_DRIVER = says(
+    "driver-legacy",
+    "legacy drivers",
+    r"supported through\s+the NVIDIA (?P<branch>\d{2,3})\.(?:xx|\d+)[\w.]{0,8} Legacy drivers",
+)
 _NAMES_SM12 = says("log-names-sm12", ("sm 12.x requires cuda", "sm 120 requires cuda", "sm 12.1+ requires cuda"))
 _FLASHINFER = says(
     "flashinfer-blames-gpu",
@@ -64,6 +69,7 @@ _DRIVER = re.compile(r"driver|requires device with capability|glibc|nvcc|PyTorch
         _CANNOT_SELECT,
         _FLASHINFER,
         _NAMES_SM12,
+        _LEGACY_DRIVER,
         _DROPPED_TARGET,
         _OLLAMA,
         _GENERAL,
@@ -102,12 +108,44 @@ def gpu_too_old(case: Case, gpus: Gpus | Unknown) -> Judgement:
       only), toolkit-too-old-for-arch (the GPU is new), arch-list-override (a list names the old target, not the GPU).
     """
     return (
-        _triton(case, gpus)
+        _legacy_driver(case)
+        or _triton(case, gpus)
         or _flashinfer(case, gpus)
         or _dropped_target(case, gpus)
         or _dropped_by_torch(case, gpus)
         or _stated(case, gpus)
         or _said(case, gpus)
+    )
+
+
+def _legacy_driver(case: Case) -> Judgement:
+    """The kernel module says that it ignores this GPU, and which legacy branch still serves it."""
+    match = case.found(_LEGACY_DRIVER.name)
+    branch = match.group("branch") if match is not None else None
+    if match is None or branch is None:
+        return None
+    quoted = case.evidence(match, "the kernel module names the last branch that serves this GPU")
+    return Verdict(
+        certainty=Certainty.PROVEN,
+        component="driver",
+        title=f"The installed driver has dropped this GPU; the {branch}.xx branch is the last that serves it",
+        chain=(
+            Link("The driver has dropped the GPU's generation", quoted),
+            Link("It ignores the GPU while probing", quoted),
+        ),
+        evidence=(quoted,),
+        explains=case.explains(match),
+        remedies=(
+            Remedy(
+                kind="driver",
+                name="nvidia",
+                value=branch,
+                summary=f"Install a driver of the {branch}.xx legacy branch, and hold it there",
+                cost="a reboot; CUDA releases that need a newer driver no longer run",
+                risk="medium",
+            ),
+        ),
+        strength=85,
     )
 
 

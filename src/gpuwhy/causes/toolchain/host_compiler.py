@@ -75,7 +75,7 @@ _TOOLS = r"ninja|cmake|make|ld|as|rustc|cargo"
             ("std_function.h", "/include/c++/", "/usr/lib/gcc/", "mathcalls.h", "bits/floatn"),
             r"std_function\.h:\d+:\d+: error: parameter packs not expanded"
             r"|/usr/(?:lib/gcc/[\w-]{3,40}/(?P<gcc>\d{1,2})/include/\w{1,40}\.h|include/(?:[\w-]{3,40}/)?c\+\+/(?P<gcc2>\d{1,2})/\S{1,80})\(\d+\): (?:catastrophic )?error"
-            r"|bits/(?P<libc>mathcalls|floatn|floatn-common)[\w.-]{0,12}\.h\(\d+\): error",
+            r"|bits/(?P<libc>mathcalls|floatn|floatn-common)[\w.-]{0,12}\.h(?:\(\d+\): error|\)\s*$)",
         ),
         says(
             "compiler-too-old",

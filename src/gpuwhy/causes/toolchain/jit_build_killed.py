@@ -58,7 +58,7 @@ class Kill(msgspec.Struct, frozen=True):
         says(
             "shell-killed-compiler",
             ("killed", "signal: 9", "sigkill"),
-            rf"\bKilled(?:: ?9)?\s.{{0,400}}?(?:/|\s|^)(?P<tool>{_TOOLS})(?:\s|$|\))|(?P<tool2>rustc|nvcc|ninja|cmake|make)\b.{{0,200}}\(signal: 9, SIGKILL"
+            rf"\bKilled(?:: ?9)?\s(?!process \d).{{0,400}}?(?:/|\s|^)(?P<tool>{_TOOLS})(?:\s|$|\))|(?P<tool2>rustc|nvcc|ninja|cmake|make)\b.{{0,200}}\(signal: 9, SIGKILL"
             rf"|(?P<tool3>{_TOOLS})['\"\],].{{0,300}}died with <Signals\.SIGKILL: 9>",
         ),
         says(
