@@ -146,3 +146,18 @@ def test_a_source_build_that_its_user_tells_of(judge_report: Judge) -> None:
     assert judge_report(text, facts).findings[0].cause == CAUSE
     published = judge_report(text.splitlines()[0] + "\n", facts).findings[0]
     assert published.cause == "binary-lacks-arch"
+
+
+def test_a_build_that_sees_no_gpu_and_is_told_no_target(judge_report: Callable[..., Judgement]) -> None:
+    frame = (
+        'File "/opt/venv/lib/python3.11/site-packages/torch/utils/cpp_extension.py", line 2360, in _get_cuda_arch_flags'
+    )
+    log = f"Building wheel for my_ops (setup.py): started\n  {frame}\n    arch_list[-1] += '+PTX'\nIndexError: list index out of range\n"
+    first = judge_report(log).findings[0]
+    assert (first.cause, first.evidence[0].quote) == ("build-target-wrong", "IndexError: list index out of range")
+    assert ("env", "TORCH_CUDA_ARCH_LIST") in [(r.kind, r.name) for r in first.remedies]
+
+
+def test_another_index_error_is_not_about_targets(judge_report: Callable[..., Judgement]) -> None:
+    log = 'File "/srv/app.py", line 3, in pick\n    return names[5]\nIndexError: list index out of range\n'
+    assert judge_report(log).findings == ()

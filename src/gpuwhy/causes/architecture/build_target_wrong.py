@@ -52,6 +52,7 @@ class Mistake(msgspec.Struct, frozen=True):
         says("without-suffix", "arch conditional mma instruction used without", r"Arch conditional MMA instruction used without targeting"),
         says("device-not-first", "current: <cudevice", r"CUDA devices available: (?P<count>\d+) \(current: <CUdevice (?P<index>\d+)>"),
         says("no-gpu-while-building", ("cannot find valid gpu for '-arch=native'", "but no nvidia gpu was detected", "no gpu detected", "no cuda-capable device found while"), r"Cannot find valid GPU for '-arch=native'|set to \"?native\"?, but no NVIDIA GPU was detected|autodetect.{0,60}no GPU detected"),
+        says("empty-arch-list", "indexerror: list index out of range"),
         refused.TOO_LOW,
         *lists.SIGNS,
         *own_build.SIGNS,
@@ -99,7 +100,24 @@ def build_target_wrong(
     )
     if mistake is None or isinstance(mistake, RuledOut):
         return mistake
-    return _verdict(case, mistake, gpus)
+    verdict = _verdict(case, mistake, gpus)
+    return _without_any_target(case, mistake, verdict) if mistake.match.sign == "empty-arch-list" else verdict
+
+
+def _without_any_target(case: Case, mistake: Mistake, verdict: Verdict) -> Verdict:
+    """torch lists the visible GPUs when no variable names a target, and takes the last entry of an empty list."""
+    return msgspec.structs.replace(
+        verdict,
+        title=f"No GPU is visible to the build of {mistake.component or 'an extension'}, and no variable names a target",
+        chain=(
+            Link("The build sees no GPU (docker build passes none)", inferred("the list of visible GPUs was empty")),
+            Link(
+                "TORCH_CUDA_ARCH_LIST is unset, so torch would take the visible GPUs", inferred("else it is not asked")
+            ),
+            Link("_get_cuda_arch_flags takes the last of an empty list", case.evidence(mistake.match, "how it shows")),
+        ),
+        rivals=("no-device-visible", "container-gpu-not-passed", "arch-list-override"),
+    )
 
 
 def _missing_image(
@@ -265,6 +283,11 @@ def _compiled_too_low(
 
 def _no_gpu_while_building(case: Case) -> Mistake | None:
     match = case.found("no-gpu-while-building")
+    empty = case.found("empty-arch-list")
+    if empty is not None and any(
+        "_get_cuda_arch_flags" in line.text or "arch_list[-1]" in line.text for line in case.lines_around(empty, 8, 1)
+    ):  # torch's list of visible GPUs is empty: no GPU, and no variable that names a target
+        return Mistake(empty, "default", case.component_near(empty), "nothing at all", Certainty.LIKELY, 72)
     if match is None:
         return None
     return Mistake(match, "default", case.component_near(match), "a default", Certainty.POSSIBLE, 40)
