@@ -259,7 +259,7 @@ def _of_path(path: str) -> str | None:
     library = _LIBRARY.fullmatch(path.rpartition("/")[2])
     if library and canonical(library["stem"]):
         return canonical(library["stem"])
-    # the innermost known folder: /build/vllm/vllm/model.py, /root/.cache/flashinfer/0.6.17/cached_ops
+    # the innermost known folder: /build/vllm/vllm/model.py, /home/app/.cache/flashinfer/0.6.17/cached_ops
     parts = path.split("/")
     folders = parts if parts[-1].startswith(".") else parts[:-1]
     for part in reversed(folders):

@@ -149,8 +149,8 @@ def test_misspelt_targets(judge_report: Judge, line: str) -> None:
 
 
 LEFT_OUT = """\
-File "/root/.cache/flashinfer/0.6.14/80/generated/sampling/sampling.cu", line 88
-RuntimeError: CUDA error: no kernel image is available for execution on the device /root/.cache/flashinfer/0.6.14/80/generated/sampling/sampling.cu:88
+File "/home/app/.cache/flashinfer/0.6.14/80/generated/sampling/sampling.cu", line 88
+RuntimeError: CUDA error: no kernel image is available for execution on the device /home/app/.cache/flashinfer/0.6.14/80/generated/sampling/sampling.cu:88
 """
 
 

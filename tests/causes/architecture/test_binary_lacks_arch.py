@@ -130,3 +130,22 @@ def test_an_engine_file_is_built_again_on_its_gpu(judge_report: Judge, finding: 
 def test_a_run_time_arch_list_is_named_as_useless(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(MESSAGE), CAUSE)
     assert any("TORCH_CUDA_ARCH_LIST" in refused.what for refused in found.not_remedies)
+
+
+@pytest.mark.parametrize("own", [
+    {"packages.mamba-ssm": "2.2.4 (built from source)"},
+    {"env.TORCH_CUDA_ARCH_LIST": "8.0;9.0"},
+])  # fmt: skip
+def test_what_was_built_here_is_never_proven_to_be_published(
+    judge_report: Callable[..., Judgement], own: dict[str, str]
+) -> None:
+    log = (
+        '  File "/opt/v/lib/python3.11/site-packages/mamba_ssm/ops/selective_scan_interface.py", line 81, in forward\n'
+        "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
+    )
+    torch = {"torch_arch_list": ["sm_80", "sm_90", "sm_120"]}
+    facts = {"cc": "12.0", "binary_archs.selective_scan_cuda": ["sm_80", "sm_90"], **torch, **own}
+    judgement = judge_report(log, facts)
+    assert judgement.findings[0].cause in ("arch-list-override", "build-target-wrong")
+    said = {f.cause: f.certainty.value for f in judgement.findings}
+    assert said.get("binary-lacks-arch", "possible") == "possible"

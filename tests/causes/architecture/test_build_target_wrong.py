@@ -15,7 +15,7 @@ CAUSE = "build-target-wrong"
 
 JIT = """\
 (Worker_TP0 pid=311) RuntimeError: BatchPrefillWithPagedKVCache failed with error no kernel image is available for execution on the device
-(Worker_TP0 pid=311)   at /root/.cache/flashinfer/0.6.5/120a/generated/batch_prefill/batch_prefill.cu:201
+(Worker_TP0 pid=311)   at /home/app/.cache/flashinfer/0.6.5/120a/generated/batch_prefill/batch_prefill.cu:201
 """
 
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
+from gpuwhy.causes.architecture import _arch_lists as lists
 from gpuwhy.causes.architecture import _extension_remedies as remedies
 from gpuwhy.causes.architecture import _generations as generations
 from gpuwhy.causes.architecture import _missing_image as images
+from gpuwhy.causes.architecture import _own_build as own_build
 from gpuwhy.causes.architecture import _torch_warnings as warnings
 from gpuwhy.causes.architecture._host_evidence import of_gpus
 from gpuwhy.causes.architecture._missing_image import MissingImage
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
-from gpuwhy.model.host import Gpus, Torch
+from gpuwhy.model.host import Environment, Gpus, Torch
 from gpuwhy.model.remedy import Remedy
 
 _RIVALS = ("torch-lacks-arch", "build-target-wrong", "arch-unsupported-by-library")
@@ -119,6 +121,9 @@ def _missing_image(case: Case, image: MissingImage, gpus: Gpus | Unknown) -> Ver
     majors = generations.written_for(image.component, _surroundings(image))
     is_impossible = majors is not None and generations.is_outside(majors, image.capability) is True
     certainty, strength = _certainty(image, is_impossible)
+    against = _built_here(case, image, component)
+    if against is not None:
+        certainty, strength = Certainty.POSSIBLE, 30
     built = image.built_evidence
     lacks: Evidence = built if built is not None and image.has_code is False else inferred(_inference(image))
     known = [e for e in (built, image.contrast, *of_gpus(gpus, quoted)) if e is not None]
@@ -131,6 +136,7 @@ def _missing_image(case: Case, image: MissingImage, gpus: Gpus | Unknown) -> Ver
             Link("Starting one of its kernels fails: no kernel image is available", quoted),
         ),
         evidence=(quoted, *known),
+        against=() if against is None else (against,),
         explains=case.explains(image.match),
         missing=() if certainty is Certainty.PROVEN else _missing(case, component),
         rivals=() if certainty is Certainty.PROVEN else _RIVALS,
@@ -139,6 +145,17 @@ def _missing_image(case: Case, image: MissingImage, gpus: Gpus | Unknown) -> Ver
         notes=("Source paths in such a message are those of the machine that built the program.",),
         strength=strength,
     )
+
+
+def _built_here(case: Case, image: MissingImage, component: str | None) -> Evidence | None:
+    """What says that the binary is no published one: its package, or a list in the environment without this GPU."""
+    named = own_build.evidence_naming_component(case, component)
+    if named is not None:
+        return named
+    if image.capability is None:
+        return None
+    listed = lists.known_lists(case, Environment.of(case.facts))
+    return next((each.evidence for each in listed if each.covers(image.capability) is False), None)
 
 
 def _certainty(image: MissingImage, is_impossible: bool) -> tuple[Certainty, int]:

@@ -57,7 +57,7 @@ def cache_dir_unusable(case: Case, packages: Packages | Unknown, environment: En
     """The folder in which a library keeps what it compiles or fetches cannot be created, written, or executed from.
 
     How it shows itself
-      `PermissionError: [Errno 13] Permission denied: '/.triton'`, `Read-only file system: '/root/.cache/flashinfer'`,
+      `PermissionError: [Errno 13] Permission denied: '/.triton'`, `Read-only file system: '/home/app/.cache/flashinfer'`,
       `failed to map segment from shared object` for a .so in a cache, `getpwuid(): uid not found: 1000`,
       `Could not determine home directory`. Often only in a container that runs as another user than its image was
       made for, or under a service with ProtectHome or ReadOnlyPaths.
