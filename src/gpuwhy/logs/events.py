@@ -16,7 +16,17 @@ import msgspec
 
 from gpuwhy.logs import echoes, tracebacks
 from gpuwhy.logs.patterns import Pattern
-from gpuwhy.logs.recognisers import builds, complaints, crashes, deaths, kernel, lifecycle, units
+from gpuwhy.logs.recognisers import (
+    builds,
+    complaints,
+    crashes,
+    deaths,
+    informing,
+    kernel,
+    lifecycle,
+    symptoms,
+    units,
+)
 from gpuwhy.logs.recognisers._types import Recognised
 from gpuwhy.logs.streams import split_streams
 from gpuwhy.model.event import Event, Log, LogLine, RaisedException, Span
@@ -140,8 +150,10 @@ def _identity(event: Event) -> object:
     return (event.kind, event.tool, event.is_echo, _MOMENT.sub("", event.text))
 
 
-_READERS = (builds, complaints, crashes, deaths, kernel, lifecycle, units)
-_BUILDS, _COMPLAINTS, _CRASHES, _DEATHS, _KERNEL, _LIFECYCLE, _UNITS, _EXCEPTION = (1 << at for at in range(8))
+_READERS = (builds, complaints, crashes, deaths, informing, kernel, lifecycle, symptoms, units)
+_BUILDS, _COMPLAINTS, _CRASHES, _DEATHS, _INFORMING, _KERNEL, _LIFECYCLE, _SYMPTOMS, _UNITS, _EXCEPTION = (
+    1 << at for at in range(10)
+)
 
 
 @functools.cache
@@ -318,6 +330,10 @@ def _recognise(line: LogLine, wanted: int) -> Recognised | None:
         found = crashes.recognise(text, level)
     if found is None and wanted & _LIFECYCLE:
         found = lifecycle.recognise(text)
+    if found is None and wanted & _INFORMING:
+        found = informing.recognise(text)
+    if found is None and wanted & _SYMPTOMS:
+        found = symptoms.recognise(text, level)
     if found is None and wanted & _COMPLAINTS:
         found = complaints.recognise(text, level)
     return found
@@ -403,6 +419,9 @@ def _end_of_more(lines: Sequence[LogLine], at: int, found: Recognised, quoted: s
             if _WARN_CALL.match(line.text):
                 return end + 1
             if not _continues_warning(lines, at, end):
+                break
+        elif first.text.startswith("|"):
+            if not line.text.startswith("|"):  # the rows of a table are one statement
                 break
         elif not line.text.startswith((" ", "\t", *_CUDA_ADVICE)):
             break

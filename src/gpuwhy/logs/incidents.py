@@ -15,6 +15,7 @@ import msgspec
 
 from gpuwhy.logs import engines
 from gpuwhy.logs.events import fold, numbered, recognised
+from gpuwhy.logs.explanations import explained
 from gpuwhy.model.event import Event, Log, LogLine
 from gpuwhy.model.incident import Incident
 
@@ -191,6 +192,12 @@ def _served_after(event: Event, logs: Sequence[Log]) -> bool:
 
 
 def _primary(life: Sequence[Event]) -> Event | None:
+    """The event that the failure began with, or the line that says why that happened."""
+    first = _first_abnormal(life)
+    return None if first is None else explained(first, life) or first
+
+
+def _first_abnormal(life: Sequence[Event]) -> Event | None:
     fatal = [event for event in life if event.is_fatal]
     first = _first_own(fatal)
     kernels = [event for event in fatal if event.kind == "kernel"]
@@ -238,7 +245,10 @@ def _is_aftermath(kernel: Event, first: Event) -> bool:
 
 
 def _last_resort(fatal: Sequence[Event], life: Sequence[Event]) -> Event | None:
-    """Nothing but echoes and cut-off tracebacks, or nothing fatal at all: the first complaint, else the first of those."""
+    """Nothing but echoes and cut-off tracebacks, or nothing fatal at all.
+
+    The first complaint, else a failure that shows in no error (a hang, wrong answers), else the first of the echoes.
+    """
     up = any(event.kind == "ready" for event in life)
     complaints = [event for event in life if event.kind in ("warning", "crash") and not event.is_echo]
     for event in complaints:
@@ -248,7 +258,16 @@ def _last_resort(fatal: Sequence[Event], life: Sequence[Event]) -> Event | None:
         for event in complaints:
             if "level" not in event.detail:
                 return event
-    return min(fatal, key=lambda event: event.is_echo, default=None)
+    return _symptom(life) or min(fatal, key=lambda event: event.is_echo, default=None)
+
+
+def _symptom(life: Sequence[Event]) -> Event | None:
+    """What tells of a hang or of wrong answers; a program's own word on it only when it never came up again after it."""
+    last_ready = max((at for at, event in enumerate(life) if event.kind == "ready"), default=-1)
+    for at, event in enumerate(life):
+        if event.tool in ("hang", "output") and ("level" not in event.detail or at > last_ready or event.repeats):
+            return event
+    return None
 
 
 def _trimmed(
