@@ -15,17 +15,22 @@ from gpuwhy.logs.patterns import Pattern
 from gpuwhy.model.event import Event
 
 LONGEST = 4000
+LONG_SECONDS = 60.0
+"""What failed sooner after something was begun did not fail because that took so long."""
 
 
 class Explanation(msgspec.Struct, frozen=True):
     """``failure`` and ``reason`` are searched in texts of events. ``is_earlier``: the reason counts only before it.
 
     A state of the host (a log of the Fabric Manager below the crash in a bug report) explains wherever it stands.
+    ``is_unfinished``: the reason is something begun, and counts only when the service was at it for long and did
+    not come up in between.
     """
 
     failure: Pattern
     reason: Pattern
     is_earlier: bool = True
+    is_unfinished: bool = False
 
 
 EXPLANATIONS = (
@@ -63,10 +68,13 @@ EXPLANATIONS = (
         Pattern(r"with family \d+ is neither AF_INET"),
         Pattern(r"(?:NCCL|GLOO)_SOCKET_IFNAME set (?:by environment )?to"),
     ),
-    Explanation(Pattern(r"^Bus error|Fatal Python error: Bus error"), Pattern(r"(?:Loading|Found) \w{1,40} from library /")),
+    Explanation(  # a copy that an older release downloaded: what is mapped and shorter than it says gives SIGBUS
+        Pattern(r"^Bus error|Fatal Python error: Bus error"), Pattern(r"(?:Loading|Found) \w{1,40} from library /\S{0,200}/\.(?:config|cache)/")
+    ),
     Explanation(
         Pattern(r"^traceback cut off|^frame #\d|[Ww]atchdog|[Tt]imed? ?out|^RuntimeError: Engine core initialization failed|EngineCore failed"),
         Pattern(r"JIT Pre-Compile session|Fetching cubin"),
+        is_unfinished=True,
     ),
 )  # fmt: skip
 
@@ -82,8 +90,16 @@ def explained(failure: Event, life: Sequence[Event]) -> Event | None:
                 if explanation.is_earlier:
                     break
             elif event.kind != "kernel" and explanation.reason.search(event.text[:LONGEST]) is not None:
-                return event
+                if not explanation.is_unfinished or _is_unfinished(event, failure, life):
+                    return event
     return None
+
+
+def _is_unfinished(begun: Event, failure: Event, life: Sequence[Event]) -> bool:
+    between = life[life.index(begun) : life.index(failure)]
+    if any(event.kind == "ready" for event in between):
+        return False
+    return begun.time is None or failure.time is None or failure.time - begun.time >= LONG_SECONDS
 
 
 def _texts(event: Event) -> Iterator[str]:

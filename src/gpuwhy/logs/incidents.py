@@ -44,6 +44,8 @@ def find_incidents(logs: Sequence[Log], unit: str = "") -> Incident:
     events = list(numbered([*kept_before, *fold(_with_survivors(chosen, logs))]))
     life = events[len(kept_before) :]
     primary = _primary(life)
+    if primary is not None:
+        events[primary.id] = primary
     times = [event.time for event in chosen if event.time is not None]
     return Incident(
         logs=_trimmed(logs, lives, chosen, before) if len(lives) > 1 else tuple(logs),
@@ -192,9 +194,16 @@ def _served_after(event: Event, logs: Sequence[Log]) -> bool:
 
 
 def _primary(life: Sequence[Event]) -> Event | None:
-    """The event that the failure began with, or the line that says why that happened."""
+    """The event that the failure began with, or the line that says why that happened.
+
+    Such a line takes the frames of the failure along: they tell which program and which of its parts failed.
+    """
     first = _first_abnormal(life)
-    return None if first is None else explained(first, life) or first
+    reason = None if first is None else explained(first, life)
+    if first is None or reason is None:
+        return first
+    detail = {**reason.detail, "surfaced_as": first.text.partition("\n")[0][:300]}
+    return msgspec.structs.replace(reason, detail=detail, exceptions=reason.exceptions or first.exceptions)
 
 
 def _first_abnormal(life: Sequence[Event]) -> Event | None:

@@ -23,7 +23,7 @@ _PATTERNS: tuple[tuple[str, Pattern], ...] = (
     ("memory", Pattern(r"(?:memory reserved for KV Cache is|Available KV cache memory:) -\d")),
     ("compile", Pattern(r"Entering DeepGEMM JIT Pre-Compile session")),
     ("download", Pattern(r"Fetching cubin \S")),
-    ("library", Pattern(r"(?:Loading|Found) \w{1,40} from library /")),
+    ("library", Pattern(r"(?:Loading|Found) \w{1,40} from library /\S{0,200}/\.(?:config|cache)/")),
 )
 LONGEST = 2000
 
