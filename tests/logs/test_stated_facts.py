@@ -50,6 +50,7 @@ def test_collect_env() -> None:
         "python": "3.12.3",
         "nvcc_path_version": "12.8",  # what PATH gives, not what a JIT resolves
         "gpu": "NVIDIA GeForce RTX 5090",
+        "gpus": ["0: NVIDIA GeForce RTX 5090", "1: NVIDIA GeForce RTX 5090"],
         "driver": "580.95.05",
         "packages.flashinfer-python": "0.6.12",
         "packages.triton": "3.6.0",
@@ -120,11 +121,17 @@ def test_evidence_cites_the_line() -> None:
         ("export TORCH_CUDA_ARCH_LIST=\"9.0 12.0\"", {"env.TORCH_CUDA_ARCH_LIST": "9.0 12.0"}),
         (
             "$ CUDA_VISIBLE_DEVICES=3 vllm serve Qwen/Qwen3-8B --tensor-parallel-size 2",
-            {"env.CUDA_VISIBLE_DEVICES": "3", "command": "CUDA_VISIBLE_DEVICES=3 vllm serve Qwen/Qwen3-8B --tensor-parallel-size 2"},
+            {
+                "env.CUDA_VISIBLE_DEVICES": "3", "command": "CUDA_VISIBLE_DEVICES=3 vllm serve Qwen/Qwen3-8B --tensor-parallel-size 2",
+                "server_args.model": "Qwen/Qwen3-8B", "server_args.tensor_parallel_size": 2,
+            },
         ),
         (
             "$ docker run --gpus all -e NCCL_DEBUG=INFO --env=VLLM_USE_V1=0 vllm/vllm-openai:latest",
-            {"env.NCCL_DEBUG": "INFO", "env.VLLM_USE_V1": "0", "command": "docker run --gpus all -e NCCL_DEBUG=INFO --env=VLLM_USE_V1=0 vllm/vllm-openai:latest"},
+            {
+                "env.NCCL_DEBUG": "INFO", "env.VLLM_USE_V1": "0", "command": "docker run --gpus all -e NCCL_DEBUG=INFO --env=VLLM_USE_V1=0 vllm/vllm-openai:latest",
+                "container.gpus": "all", "container.image": "vllm/vllm-openai:latest", "container.in_container": True,
+            },
         ),
         ("[trainer3]:worker-3:1958:1958 [3] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth2", {"env.NCCL_SOCKET_IFNAME": "eth2"}),
         (

@@ -146,12 +146,17 @@ def _package_patterns(shown: str) -> Iterator[tuple[Pattern, Strength]]:
         yield _BESIDE, Strength.PROSE
 
 
+def canonical(name: str) -> str:
+    """The name under which a package is known here: that of its project, lower case, with hyphens."""
+    return ALIASES.get(name.lower(), re.sub(r"[-_.]+", "-", name).lower())
+
+
 def _package(name: str, version: str, strength: Strength) -> Iterator[Statement]:
-    canonical = ALIASES.get(name.lower(), re.sub(r"[-_.]+", "-", name).lower())
-    if canonical == "torch":
+    known = canonical(name)
+    if known == "torch":
         yield from _version("torch", version, strength)
     else:
-        yield Statement(f"packages.{canonical}", version, strength)
+        yield Statement(f"packages.{known}", version, strength)
 
 
 def package(name: str, version: str, strength: Strength) -> Iterator[Statement]:
