@@ -53,7 +53,12 @@ def _table() -> DriverTable:
 
 
 def driver_version(text: str) -> DriverVersion | None:
-    """("570.124.06") -> (570, 124, 6), for comparison; None if it is no driver version."""
+    """("570.124.06") -> (570, 124, 6), for comparison; None if it is no driver version.
+
+    A bare branch ("570", as people say) counts as the newest driver of it.
+    """
+    if re.fullmatch(r"\s*\d{3}\s*", text[:40], re.ASCII):
+        return int(text), 9999
     found = re.fullmatch(r"\s*(\d{2,4})\.(\d{1,4})(?:\.(\d{1,4}))?\s*", text[:40], re.ASCII)
     return tuple(int(part) for part in found.groups() if part is not None) if found else None
 
@@ -131,6 +136,16 @@ def ptx_isa_max(driver: str) -> TextAnswer:
     if branch is None:
         return TextAnswer(None, f"the branch of driver {driver[:40]} is not in the table", NO_SOURCE)
     return TextAnswer(branch.ptx_isa_max, f"branch {branch.branch} is of CUDA {branch.cuda}", branch.provenance)
+
+
+def cuda_of_ptx(ptx_isa: str) -> TextAnswer:
+    """The first CUDA release whose driver compiles a PTX version ("8.7" -> "12.8"): an older driver refuses it."""
+    wanted = cuda_release(ptx_isa)
+    fitting = [row for row in _table().branches if (cuda_release(row.ptx_isa_max) or (0, 0)) >= (wanted or (99, 0))]
+    if not fitting or wanted is None:
+        return TextAnswer(None, f"PTX {ptx_isa[:20]} is newer than every driver in the table", NO_SOURCE)
+    row = fitting[0]
+    return TextAnswer(row.cuda, f"PTX {ptx_isa} needs a driver of branch {row.branch}, CUDA {row.cuda}", row.provenance)
 
 
 def decode_cuda_version_number(number: int) -> str | None:
