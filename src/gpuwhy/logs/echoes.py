@@ -30,7 +30,7 @@ POINTING_BACKWARDS = (
     r"timed out waiting for llama runner to start\s*$|llama runner (?:process has terminated|started)",
     r"Failed to start (?:the )?(?:server|engine)\b",
     r"Engine process failed to start|RPCServer process died before responding|MQEngine (?:is )?dead|MQEngineDeadError",
-    r"Error in (?:memory profiling|model execution)\b",
+    r"Error in model execution\b",
     # build tools
     r"ninja: build stopped",
     r"FAILED: (?:\[code=(?:1|2|127|255)\] )?(?!\[code=)",

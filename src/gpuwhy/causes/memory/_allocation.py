@@ -1,0 +1,183 @@
+"""A GPU allocation that failed: who says so, what it asked for, and who had the memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._signs import says
+from gpuwhy.model.gpu_memory import size_of
+
+GIB = 1 << 30
+MIB = 1 << 20
+
+SIGN = says(
+    "gpu-out-of-memory",
+    (
+        "out of memory", "outofmemory", "out_of_memory", "memoryallocation", "alloc_failed", "allocation on device", "enough gpu memory", "insufficient gpu memory",
+        "could not be allocated", "failed to allocate", "unable to allocate", "allocation_failed", "device memory allocation",
+    ),
+    r"(?:torch\.(?:cuda\.)?)?\bOutOfMemoryError\b(?!: Task|: \d+ worker)|CUDA out of memory|CUDA (?:runtime |driver )?error:? .{0,120}?out of memory"
+    r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|cudaMalloc(?:Async|Managed)?\w{0,12}\(?.{0,60}?(?:failed|error)\b.{0,20}out of memory|CU(?:BLAS|DNN|SOLVER|SPARSE)_STATUS_\w{0,30}ALLOC\w{0,8}_FAILED"
+    r"|Cuda failure (?:2 )?'out of memory'|Cuda [Rr]untime \(out of memory\)|\bAllocation on device\b|(?:failed|unable) to allocate (?:CUDA\d|backend buffer|compute|buffer for (?:the )?kv cache|\w{0,12} ?buffer)"
+    r"|[Nn]o(?:t)? enough (?:free )?GPU memory|insufficient GPU memory|GPU memory \(\d{1,20} bytes\) could not be allocated|Failed: C[Uu][Dd][Aa] error .{0,120}out of memory"
+    r"|RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|CUDA memory allocation failed|cuMem(?:Create|Alloc)\w{0,6}.{0,60}out of memory|(?:RMM|rmm).{0,60}out_of_memory|\[TM\]\[(?:ERROR|FATAL)\].{0,120}out of memory"
+    r"|CUDA error 2\b.{0,60}out of memory|device memory allocation .{0,60}failed|\(out of memory\)$",
+)  # fmt: skip
+"""Every wording of a failed GPU allocation. It is shared by all causes of this kind, and proves none of them."""
+
+_NOT_THIS = re.compile(
+    r"HIP (?:error|out of memory)|\bxpu\b|\bMPS backend\b|Killed process|oom-kill|oom_reaper|cc1plus|LLVM ERROR|ptxas|\bCPU\d? ?buffer\b|_CPU\b|CUDA_Host|cudaMallocHost|cudaHost(?:Alloc|Register)"
+    r"|pinned|host memory|RAM\b|raylet|node running low|\bOutOfResources\b|out of resource",
+    re.IGNORECASE,
+)
+_ADVICE = re.compile(
+    r"\b(?:to (?:avoid|prevent)|may (?:run|cause|lead|result)|might (?:run|cause|lead)|can (?:cause|lead|run)|could (?:cause|lead|run)|in case of|if you (?:see|get|hit|encounter|run)|when you see|due to)\b.{0,60}(?:out of memory|OOM|OutOfMemory)"
+    r"|except .{0,60}OutOfMemoryError|import OutOfMemoryError",
+    re.IGNORECASE,
+)
+_SIZE = r"(\d{1,9}(?:\.\d{1,4})?) ?([KMGT]i?B|bytes)\b"
+_ASKED = re.compile(rf"(?:Tried to allocate|Requested ?:|allocating|Attempting to allocate|need(?:ed|s)?(?: to allocate)?) {{0,3}}{_SIZE}", re.IGNORECASE)  # fmt: skip
+_BUFFER = re.compile(r"buffer of size (\d{1,16})(?!\d)")
+_TOTAL = re.compile(rf"total capacity (?:of )?{_SIZE}|{_SIZE} total capacity|Device limit\s{{0,4}}: {_SIZE}|GiB\), total: {_SIZE}")  # fmt: skip
+_FREE = re.compile(rf"of which {_SIZE} is free|{_SIZE} free\b|Free \(according to CUDA\)\s{{0,4}}: {_SIZE}")
+_ALLOCATED = re.compile(rf"memory {_SIZE} is allocated by PyTorch|{_SIZE} already allocated|Currently allocated\s{{0,4}}: {_SIZE}")  # fmt: skip
+_RESERVED = re.compile(rf"{_SIZE} is reserved by PyTorch but unallocated")
+_RESERVED_IN_TOTAL = re.compile(rf"{_SIZE} reserved in total by PyTorch")
+_OWN = re.compile(rf"this process has {_SIZE} memory in use")
+_OTHER = re.compile(rf"\bProcess (\d{{1,10}}) has {_SIZE} memory in use")
+_DEVICE = re.compile(r"\bGPU (\d{1,2}) has a total|\(GPU (\d{1,2});|on device (\d{1,2})\b|current device: (\d{1,2})\b|Allocation on device (\d{1,2})\b")  # fmt: skip
+LINES_OF_A_MESSAGE = 6
+CONTEXT = GIB
+"""What a process holds beside torch's allocator as a rule: CUDA context, cuBLAS, small communicators."""
+COMMUNICATORS = 3 * GIB
+"""With communicators, graphs and work spaces of libraries: more than this is hardly the same process's (measured: 2.0 GiB on 8 x H200)."""
+
+
+class Allocation(Struct, frozen=True):
+    """A failed allocation. Sizes in bytes, None where the message does not say.
+
+    ``own`` is what the process holds in all, ``reserved`` what its allocator holds, ``idle`` the part of that which no
+    tensor uses; ``others`` the process ids that the driver lists, and what they hold (in a container the own one too).
+    """
+
+    match: Match
+    text: str
+    asked: int | None = None
+    total: int | None = None
+    free: int | None = None
+    own: int | None = None
+    reserved: int | None = None
+    idle: int | None = None
+    device: int | None = None
+    others: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def foreign(self) -> int | None:
+        """Bytes of the card that neither this process's allocator nor its usual overhead explains."""
+        if self.total is None or self.free is None:
+            return None
+        used = self.total - self.free
+        if self.own is not None:
+            return max(0, used - self.own)
+        if self.reserved is not None:
+            return max(0, used - self.reserved - COMMUNICATORS)
+        return None
+
+    @property
+    def is_held_by_others(self) -> bool | None:
+        """Whether another process holds a good part of the card (a tenth, and more than 1 GiB); None: the message does not tell."""
+        foreign, total = self.foreign, self.total
+        if foreign is None or total is None:
+            return None
+        return foreign > max(CONTEXT, total // 10)
+
+    @property
+    def is_fragmented(self) -> bool:
+        """Whether the allocator holds more idle memory than was asked for, and not just the usual few hundred MiB."""
+        return self.idle is not None and self.asked is not None and self.idle > max(2 * GIB, self.asked)
+
+    @property
+    def shortfall(self) -> int | None:
+        """By how many bytes the request failed; at least one MiB."""
+        if self.asked is None or self.free is None:
+            return None
+        return max(MIB, self.asked - self.free)
+
+
+def failed_allocation(case: Case) -> Allocation | None:
+    """The first failed GPU allocation of the log, the one with figures before one without."""
+    read = [_read(case, match) for match in case.all(SIGN.name) if _is_failure(match)]
+    if not read:
+        return None
+    first = read[0]
+    if first.total is None:
+        # A wrapper or another rank often repeats the failure with the figures.
+        return next((each for each in read if each.total is not None and _is_near(each, first)), first)
+    return first
+
+
+def _is_failure(match: Match) -> bool:
+    text = match.text
+    return not match.is_code and match.line.level not in ("info", "debug") and not _NOT_THIS.search(text) and not _ADVICE.search(text)  # fmt: skip
+
+
+def _is_near(one: Allocation, other: Allocation) -> bool:
+    return abs(one.match.line.number - other.match.line.number) < 200
+
+
+def _read(case: Case, match: Match) -> Allocation:
+    text = message(case, match)
+    asked = _first(_ASKED, text)
+    if asked is None and (buffer := _BUFFER.search(text)):
+        asked = int(buffer[1])
+    allocated, unallocated, together = (_first(p, text) for p in (_ALLOCATED, _RESERVED, _RESERVED_IN_TOTAL))
+    reserved = together if together is not None else None if allocated is None else allocated + (unallocated or 0)
+    device = _DEVICE.search(text)
+    return Allocation(
+        match,
+        text,
+        asked=asked,
+        total=_first(_TOTAL, text),
+        free=_first(_FREE, text),
+        own=_first(_OWN, text),
+        reserved=reserved,
+        idle=unallocated,
+        device=next((int(group) for group in device.groups() if group), None) if device else None,
+        others=tuple((int(pid), size_of(number, unit)) for pid, number, unit in _OTHER.findall(text)),
+    )
+
+
+def message(case: Case, match: Match) -> str:
+    """The line with those that continue it: pastes and exceptions break the message at its full stops."""
+    following = sorted(case.lines_around(match, 0, LINES_OF_A_MESSAGE), key=lambda line: line.number)
+    return "\n".join([match.text[:4000], *(line.text.strip()[:2000] for line in following)])
+
+
+def _first(pattern: re.Pattern[str], text: str) -> int | None:
+    found = pattern.search(text)
+    if found is None:
+        return None
+    groups = [group for group in found.groups() if group is not None]
+    return size_of(groups[0], groups[1])
+
+
+def gib(size: int | None) -> str:
+    """``21.48 GiB``, ``286 MiB`` below one GiB; ``?`` for None."""
+    if size is None:
+        return "?"
+    return f"{size / GIB:.2f} GiB" if abs(size) >= GIB else f"{size / MIB:.0f} MiB"
+
+
+def total_of(case: Case, allocations: Iterable[Allocation | None]) -> int | None:
+    """The memory of the card: from a message, else from what the driver lists."""
+    stated = next((each.total for each in allocations if each is not None and each.total), None)
+    if stated is not None:
+        return stated
+    listed = case.facts.value("gpus")
+    sizes = [getattr(each, "memory", None) for each in listed] if isinstance(listed, list | tuple) else []
+    known = [size for size in sizes if isinstance(size, int) and size > 0]
+    return min(known) if known else None

@@ -1,0 +1,113 @@
+"""What engines print about their memory budget: what the weights took, what the cache needs, what is left for it."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._signs import Sign, says
+from gpuwhy.model.gpu_memory import size_of
+
+_SIZE = r"(-?\d{1,9}(?:\.\d{1,4})?) ?([KMGT]i?B)"
+_BEGIN = re.compile(r"Load weight begin\b.{0,40}?avail mem=(\d{1,6}\.\d{1,3}) GB")
+_END = re.compile(r"Load weight end\b.{0,300}?avail mem=(\d{1,6}\.\d{1,3}) GB")
+_REST = re.compile(rf"reserved for KV Cache is {_SIZE}|Available KV cache memory: {_SIZE}|KV cache memory \({_SIZE}\)")
+_V0 = re.compile(
+    rf"model weights take {_SIZE}; non_torch_memory takes {_SIZE}; PyTorch activation peak memory takes {_SIZE}"
+)
+_V0_TOTAL = re.compile(rf"total_gpu_memory \({_SIZE}\) x gpu_memory_utilization \((\d\.\d{{1,4}})\)")
+_STARTUP = re.compile(rf"Free memory on device .{{0,40}}?\(([\d.]{{1,9}})/{_SIZE}\) on startup")
+_USAGE = re.compile(rf"Actual usage is {_SIZE} for weight, {_SIZE} for peak activation, {_SIZE} for non-torch")
+_MODEL_TOOK = re.compile(rf"(?:Model loading|Loading model weights) took {_SIZE}")
+_NEEDED = re.compile(rf"\(?{_SIZE} KV cache is needed")
+_FITS = re.compile(r"estimated maximum model length is (\d{1,9})|stored in KV cache \((\d{1,9})\)|max(?:imum)? number of tokens that can be stored .{0,40}?\((\d{1,9})\)")  # fmt: skip
+_LENGTH = re.compile(r"max seq len \((\d{1,9})\)")
+_LEAST = re.compile(r"minimum viable = .{0,80}?= ?(0?\.\d{1,6})|--mem-fraction-static above (0?\.\d{1,6})")
+
+SIGNS: tuple[Sign, ...] = (
+    says("load-begin", "load weight begin", _BEGIN.pattern),
+    says("load-end", "load weight end", _END.pattern),
+    says("v0-budget", ("model weights take", "total_gpu_memory ("), rf"{_V0.pattern}|{_V0_TOTAL.pattern}"),
+    says("v1-usage", "actual usage is", _USAGE.pattern),
+    says("model-took", ("model loading took", "loading model weights took"), _MODEL_TOOK.pattern),
+    says("startup-free", "on startup", _STARTUP.pattern),
+)
+"""Lines with figures. None of them tells of a failure."""
+
+
+class Budget(Struct, frozen=True):
+    """Figures of one start, in bytes, None where they were not printed. ``fits``, ``length``: tokens of context.
+
+    ``before`` and ``after``: SGLang's free memory before and after the weights were loaded. ``least``: the fraction
+    that SGLang says is the smallest. ``total``: the card. ``used``: weights, activation and what is not torch's.
+    """
+
+    needed: int | None = None
+    available: int | None = None
+    fits: int | None = None
+    length: int | None = None
+    before: int | None = None
+    after: int | None = None
+    least: float | None = None
+    total: int | None = None
+    weights: int | None = None
+    activation: int | None = None
+    outside: int | None = None
+
+    @property
+    def smallest_static_fraction(self) -> float | None:
+        """SGLang: below this fraction the weights leave nothing. The engine's own word, else 1 - after/before."""
+        if self.least is not None:
+            return self.least
+        if self.before and self.after is not None and self.after < self.before:
+            return 1 - self.after / self.before
+        return None
+
+    @property
+    def used(self) -> int | None:
+        known = [size for size in (self.weights, self.activation, self.outside) if size is not None]
+        return sum(known) if self.weights is not None and self.activation is not None else None
+
+
+def read_budget(case: Case, message: str = "") -> Budget:
+    """The figures of the log; ``message`` is the text of the failure, whose own figures win."""
+    v0 = next((f for m in case.all("v0-budget") if (f := _V0.search(m.text))), None)
+    v0_total = next((f for m in case.all("v0-budget") if (f := _V0_TOTAL.search(m.text))), None)
+    usage = _last(case, "v1-usage", _USAGE)
+    startup = _last(case, "startup-free", _STARTUP) or _STARTUP.search(message)
+    begin, end = _last(case, "load-begin", _BEGIN, first=True), _last(case, "load-end", _END, first=True)
+    took = _last(case, "model-took", _MODEL_TOOK, first=True)
+    needed, fits, length, least = (p.search(message) for p in (_NEEDED, _FITS, _LENGTH, _LEAST))
+    parts = v0 or usage
+    total = v0_total or None
+    return Budget(
+        needed=_size(needed),
+        available=_size(_REST.search(message)),
+        fits=_number(fits),
+        length=_number(length),
+        before=size_of(begin[1], "GiB") if begin else None,
+        after=size_of(end[1], "GiB") if end else None,
+        least=float(next(group for group in least.groups() if group)) if least else None,
+        total=_size(total) if total else size_of(startup[2], startup[3]) if startup else None,
+        weights=size_of(parts[1], parts[2]) if parts else _size(took),
+        activation=size_of(*(parts.group(5, 6) if v0 else parts.group(3, 4))) if parts else None,
+        outside=size_of(*(parts.group(3, 4) if v0 else parts.group(5, 6))) if parts else None,
+    )
+
+
+def _last(case: Case, sign: str, pattern: re.Pattern[str], *, first: bool = False) -> re.Match[str] | None:
+    matches: list[Match] = sorted(case.all(sign), key=lambda match: match.line.number, reverse=not first)
+    return next((found for match in matches if (found := pattern.search(match.text))), None)
+
+
+def _size(found: re.Match[str] | None) -> int | None:
+    if found is None:
+        return None
+    groups = [group for group in found.groups() if group is not None]
+    return size_of(groups[0], groups[1])
+
+
+def _number(found: re.Match[str] | None) -> int | None:
+    return None if found is None else next((int(group) for group in found.groups() if group), None)

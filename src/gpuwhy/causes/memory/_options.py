@@ -1,0 +1,151 @@
+"""The options by which each engine divides GPU memory, and the fraction a start used."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from msgspec import Struct
+
+from gpuwhy.causes._case import Case
+from gpuwhy.knowledge import components
+from gpuwhy.model.remedy import Remedy
+
+
+class Options(Struct, frozen=True):
+    """Option names of one engine; ``""`` where it has none. ``kind`` is the kind of remedy they are (flag, env, config).
+
+    ``fraction``: share of the card for weights and cache. ``requests``: how many run at once. ``tokens``: tokens of one
+    forward pass. ``length``: context. ``graphs``: largest batch that is captured. ``cache_type``: number format of the
+    cache. ``split``: over how many GPUs. ``draft``: speculative decoding. ``offload``: what stays in host memory.
+    """
+
+    fraction: str = ""
+    requests: str = ""
+    tokens: str = ""
+    length: str = ""
+    graphs: str = ""
+    cache_type: str = ""
+    cache_value: str = "fp8"
+    split: str = ""
+    draft: str = ""
+    offload: str = ""
+    offload_value: str = "lower"
+    kind: str = "flag"
+    default: float | None = None
+
+
+_BY_ENGINE = {
+    "vllm": Options("--gpu-memory-utilization", "--max-num-seqs", "--max-num-batched-tokens", "--max-model-len", "--enforce-eager", "--kv-cache-dtype", "fp8",
+                    "--tensor-parallel-size", "--speculative-config", "--cpu-offload-gb", "higher", "flag", 0.9),
+    "sglang": Options("--mem-fraction-static", "--max-running-requests", "--chunked-prefill-size", "--context-length", "--cuda-graph-max-bs", "--kv-cache-dtype", "fp8_e4m3",
+                      "--tp-size", "--speculative-algorithm", "--cpu-offload-gb", "higher"),
+    "tensorrt-llm": Options("kv_cache_config.free_gpu_memory_fraction", "max_batch_size", "max_num_tokens", "max_seq_len", "cuda_graph_config", "kv_cache_config.dtype", "fp8",
+                            "tensor_parallel_size", "speculative_config", "", "", "config", 0.9),
+    "lmdeploy": Options("--cache-max-entry-count", "--max-batch-size", "--max-prefill-token-num", "--session-len", "", "--quant-policy", "8", "--tp", "", "", "", "flag", 0.8),
+    "text-generation-inference": Options("--cuda-memory-fraction", "--max-batch-size", "--max-batch-prefill-tokens", "--max-total-tokens", "--cuda-graphs", "--kv-cache-dtype", "fp8_e4m3fn",
+                                         "--num-shard", "--speculate", "", "", "flag", 1.0),
+    "llama.cpp": Options("", "--parallel", "--ubatch-size", "--ctx-size", "", "--cache-type-k", "q8_0", "--tensor-split", "--model-draft", "--n-gpu-layers"),
+    "ollama": Options("", "OLLAMA_NUM_PARALLEL", "", "OLLAMA_CONTEXT_LENGTH", "", "OLLAMA_KV_CACHE_TYPE", "q8_0", "", "", "num_gpu", "lower", "env"),
+    "comfyui": Options("", "", "", "", "", "", "", "", "", "--lowvram", ""),
+}  # fmt: skip
+_LLAMA_LIKE = frozenset({"llama.cpp", "whisper.cpp", "llama-box", "koboldcpp", "stable-diffusion.cpp"})
+_PLAIN = Options()
+
+
+def engine_of(case: Case, component: str | None) -> str:
+    """The engine whose options count: of the log, else of the component at which it stopped."""
+    if case.engine in _BY_ENGINE:
+        return case.engine
+    if component in _LLAMA_LIKE:
+        return "llama.cpp"
+    return component if component in _BY_ENGINE else case.engine
+
+
+def options_of(engine: str) -> Options:
+    return _BY_ENGINE.get(engine, _PLAIN)
+
+
+_SET = re.compile(
+    r"(?:gpu[-_]memory[-_]utilization|mem[-_]fraction[-_]static|free[-_]gpu[-_]mem(?:ory)?[-_]fraction|cache[-_]max[-_]entry[-_]count|cuda[-_]memory[-_]fraction)['\"]?\s{0,3}(?:[=: ]|\(|is|of){1,3}\s{0,3}['\"]?(0?\.\d{1,4}|1\.0|\d{1,2}%)",
+    re.IGNORECASE,
+)
+_NAMES = ("gpu_memory_utilization", "mem_fraction_static", "cache_max_entry_count")
+LONGEST_LOG = 20000
+
+
+def fraction_in_use(case: Case) -> float | None:
+    """The fraction the server was started with: from its echoed arguments, its command, or any line that sets it."""
+    for name in _NAMES:
+        value = case.facts.value(f"server_args.{name}")
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1:
+            return float(value)
+    command = case.facts.value("command")
+    texts = [str(command)] if command else []
+    texts += [line.text[:2000] for log in case.incident.logs for line in log.lines[:LONGEST_LOG] if "raction" in line.text or "tilization" in line.text or "entry" in line.text]  # fmt: skip
+    for text in texts:
+        found = _SET.search(text)
+        if found:
+            number = found[1]
+            return int(number[:-1]) / 100 if number.endswith("%") else float(number)
+    return None
+
+
+MARGIN = 256 << 20
+"""Free memory to leave beside what the failed request lacked: the next one must fit too."""
+
+
+def lowered(fraction: float | None, shortfall: int | None, total: int | None) -> str:
+    """The fraction that leaves what was lacking, rounded down to a hundredth; ``lower`` when it cannot be computed."""
+    if fraction is None or shortfall is None or not total:
+        return "lower"
+    wanted = math.floor((fraction - (shortfall + MARGIN) / total) * 100) / 100
+    return f"{wanted:.2f}" if 0.1 < wanted < fraction else "lower"
+
+
+def raised(least: float | None) -> str:
+    """The smallest fraction, rounded up to a hundredth, that is not below ``least``; ``higher`` when it is unknown or no card has it."""
+    if least is None or least > HIGHEST or least <= 0:
+        return "higher"
+    return f"{min(HIGHEST, math.ceil(least * 100 - 1e-9) / 100):.2f}"
+
+
+HIGHEST = 0.97
+"""Above it the CUDA context and the driver have no room on cards of any size."""
+
+
+def change(
+    options: Options, name: str, value: str, summary: str, *, rank: int = 0, cost: str = "", sure: bool = True
+) -> tuple[Remedy, ...]:
+    """A change of one option; nothing when the engine has no such option."""
+    if not name:
+        return ()
+    kind = "env" if name.isupper() else "config" if options.kind == "config" or not name.startswith("-") else "flag"
+    return (Remedy(kind=kind, name=name, value=value, summary=summary, rank=rank, cost=cost, is_sure=sure),)  # fmt: skip
+
+
+_ALIASES = {"aphrodite": "vllm"}
+_ONLY_IN = (
+    ("vllm", re.compile(r"No available memory for the cache blocks|KV cache is needed|stored in KV cache|Mamba cache blocks|# (?:cuda|GPU) blocks|gpu_memory_utilization|when warming up sampler|Failed to load model - not enough GPU memory|Available KV cache memory")),
+    ("sglang", re.compile(r"mem-fraction-static|cannot hold even one request|Try to lower your batch size|Load weight (?:begin|end)")),
+    ("lmdeploy", re.compile(r"No enough gpu memory for runtime|\[TM\]\[(?:ERROR|FATAL|WARNING)\]|No enough blocks for")),
+    ("text-generation-inference", re.compile(r"Not enough memory to handle \d{1,9} (?:prefill|total) tokens|max-batch-prefill-tokens")),
+    ("tensorrt-llm", re.compile(r"Executor creation failed due to insufficient GPU memory|component could not be created|\[TRT-LLM\]|\[TensorRT-LLM\]|kvCacheManager\.cpp")),
+    ("llama.cpp", re.compile(r"\bggml_|\bllama_(?:model|kv|init|context)|alloc_tensor_range|unable to allocate CUDA\d")),
+)  # fmt: skip
+"""Messages that only one engine prints."""
+
+
+def engine_of_message(text: str) -> str:
+    """The engine that prints this message; ``""`` when many do."""
+    return next((engine for engine, pattern in _ONLY_IN if pattern.search(text[:4000])), "")
+
+
+def component_of(case: Case, near: str | None, message: str = "") -> str:
+    """The part that divides the memory: the engine, else what stands near the failure, else torch."""
+    engine = case.engine or engine_of_message(message)
+    if engine in ("llama.cpp", "ollama", "comfyui") or not engine:
+        if near and near not in ("torch", "triton", "nccl", "transformers", "accelerate"):
+            return near
+        return engine or near or "torch"
+    return _ALIASES.get(engine, components.canonical(engine) or engine)

@@ -1,0 +1,255 @@
+"""gpu-oom-graph-or-activation: beside weights and cache no room is left for graphs, work space or activations."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._registry import Judgement, cause
+from gpuwhy.causes._signs import says
+from gpuwhy.causes.memory import _allocation as allocations
+from gpuwhy.causes.memory import _budget as budgets
+from gpuwhy.causes.memory import _options as engine_options
+from gpuwhy.causes.memory import _stage as stages
+from gpuwhy.causes.memory._allocation import Allocation, gib
+from gpuwhy.causes.memory._options import Options
+from gpuwhy.causes.memory._stage import Stage, StageRead
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.fact import Unknown
+from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
+from gpuwhy.model.gpu_memory import COMMAND, GpuHolders
+from gpuwhy.model.remedy import NotARemedy, Remedy
+
+_OWN_STAGES = (Stage.PROFILING, Stage.CAPTURE, Stage.WARMUP, Stage.SERVING)
+_LITERAL = ("sampler-warm-up", "tokens-of-warm-up", "llama-compute", "trtllm-resources")
+
+
+class Overflow(Struct, frozen=True):
+    """What overflowed. ``is_literal``: the message itself names the step, and not only the allocator's failure."""
+
+    match: Match
+    stage: StageRead
+    allocation: Allocation | None
+    is_literal: bool
+
+    @property
+    def is_ours(self) -> bool:
+        return self.is_literal or self.stage.stage in _OWN_STAGES
+
+
+@cause(
+    "gpu-oom-graph-or-activation",
+    family="Memory, storage, limits",
+    signs=[
+        says("sampler-warm-up", "when warming up", r"out of memory occurred when warming up (?:sampler|pooler)\b.{0,120}"),
+        says("tokens-of-warm-up", "not enough memory to handle", r"Not enough memory to handle \d{1,9} (?:prefill|total|batch) tokens"),
+        says(
+            "llama-compute",
+            ("compute buffer", "compute pp buffer", "graph_reserve", "compute tg buffer", "gallocr_reserve"),
+            r"failed to allocate (?:the )?(?:CUDA\d+ )?compute (?:\w{1,4} )?buffers?|failed to (?:reserve|allocate) (?:initial )?(?:compute )?(?:graph|buffers)|ggml_gallocr_reserve\w{0,4}: failed to allocate CUDA\d",
+        ),
+        says("trtllm-resources", "could not be created: ", r"could not be created: (?:Model resources|Sampler|Additional executor resources|Guided decoder)"),
+        allocations.SIGN,
+        *budgets.SIGNS,
+    ],
+)  # fmt: skip
+def gpu_oom_graph_or_activation(case: Case, holders: GpuHolders | Unknown) -> Judgement:
+    """Weights and cache fit, and what comes after them does not: graph capture, warm-up, work space, or a long request.
+
+    How it shows itself
+      `CUDA out of memory occurred when warming up sampler with N dummy requests` (vLLM), `Capture cuda graph failed: CUDA
+      out of memory` (SGLang), `failed to allocate compute pp buffers` (llama.cpp), `Not enough memory to handle N prefill
+      tokens` (TGI), or an `OutOfMemoryError` after `KV Cache is allocated` or `GPU KV cache size`, often on the first
+      long request, the first image, or the first step of a draft model. A few MiB to some hundred are free.
+
+    Why it happens
+      The cache is sized first, from a measurement or an estimate, and takes what the fraction allows. CUDA graphs, the
+      sampler's sort over the vocabulary, work spaces of attention and MoE kernels, logits of long prompts and images come
+      later, and part of them is in no estimate. Communicators that are created at their first use count as well.
+
+    How to be sure
+      The stage: the last progress line before the failure, or the frames (`capture`, `_dummy_sampler_run`, `execute_model`).
+      The size in `Tried to allocate` is only the last straw. Compare `this process has X in use` with the card's total: a gap
+      is another process's memory.
+
+    What helps
+      A LOWER fraction (`--gpu-memory-utilization`, `--mem-fraction-static`): by what the last request lacked and some reserve.
+      Fewer requests at once, a smaller graph batch (`--cuda-graph-max-bs`; first where a draft model is captured), fewer
+      tokens per pass (`--max-num-batched-tokens`, `--chunked-prefill-size`), no graphs at all.
+
+    What does not help
+      A higher fraction: it makes the cache larger. `expandable_segments`, unless gigabytes are "reserved but unallocated";
+      it also stops the engines' custom all-reduce. SGLang prints its list of "possible solutions" for every failed
+      capture, whatever the reason.
+
+    Not to be confused with
+      gpu-oom-kv-cache (no cache could be made at all: the fraction must go UP), gpu-oom-weights (it stopped while loading),
+      gpu-memory-taken, backend-combination-unsupported and ptxas failures under the same `Capture cuda graph failed`.
+    """
+    overflow = _read(case)
+    if overflow is None:
+        return None
+    allocation, stage = overflow.allocation, overflow.stage
+    if not overflow.is_ours and stage.stage is not Stage.UNKNOWN:
+        return None
+    taken = allocation is not None and allocation.is_held_by_others is True
+    if taken and not overflow.is_literal and isinstance(holders, GpuHolders) and holders.holders:
+        return RuledOut("other processes hold the memory that is lacking", (holders.evidence,))
+    component = engine_options.component_of(case, case.component_near(overflow.match), overflow.match.text)
+    engine = engine_options.engine_of(case, component)
+    options = engine_options.options_of(engine)
+    certainty = _certainty(overflow, taken)
+    quoted = stages.shown(case, overflow.match, stage, _what_it_shows(overflow))
+    progress = stages.passed(overflow.match, stage)
+    return Verdict(
+        certainty=certainty,
+        component=component,
+        title=_title(component, overflow),
+        chain=_chain(overflow, quoted, progress),
+        evidence=tuple(each for each in (quoted, progress) if each is not None),
+        explains=case.explains(overflow.match, allocation.match if allocation else None),
+        missing=_missing(case, certainty),
+        rivals=_rivals(overflow, certainty),
+        remedies=_remedies(case, options, engine, overflow),
+        not_remedies=_in_vain(options, overflow),
+        notes=_notes(overflow),
+        strength=85 if overflow.is_literal else 55 if stage.stage in _OWN_STAGES else 34,
+    )
+
+
+def _read(case: Case) -> Overflow | None:
+    allocation = allocations.failed_allocation(case)
+    literal = case.found(*_LITERAL)
+    if literal is not None:
+        return Overflow(literal, stages.stage_of(case, literal), allocation, is_literal=True)
+    if allocation is None:
+        return None
+    return Overflow(allocation.match, stages.stage_of(case, allocation.match), allocation, is_literal=False)
+
+
+def _certainty(overflow: Overflow, taken: bool) -> Certainty:
+    if taken:
+        return Certainty.POSSIBLE
+    if overflow.is_literal:
+        return Certainty.PROVEN
+    if overflow.stage.stage is Stage.UNKNOWN:
+        return Certainty.POSSIBLE
+    is_own_memory = overflow.allocation is not None and overflow.allocation.is_held_by_others is False
+    if overflow.stage.is_by_frame and is_own_memory:
+        return Certainty.PROVEN
+    return Certainty.LIKELY
+
+
+def _what_it_shows(overflow: Overflow) -> str:
+    stage = overflow.stage.stage
+    if overflow.is_literal:
+        return "the message names the step that found no room"
+    return "the allocation fails" if stage is Stage.UNKNOWN else f"the allocation fails while {stage.value}"
+
+
+def _title(component: str, overflow: Overflow) -> str:
+    allocation, stage = overflow.allocation, overflow.stage.stage
+    size = f": {gib(allocation.asked)} asked for, {gib(allocation.free)} free" if allocation and allocation.asked and allocation.free is not None else ""  # fmt: skip
+    when = "after start" if stage is Stage.UNKNOWN or stage not in _OWN_STAGES else f"while {stage.value}"
+    return f"{component} runs out of GPU memory {when}{size}"
+
+
+def _chain(overflow: Overflow, quoted: Evidence, progress: Evidence | None) -> tuple[Link, ...]:
+    if overflow.stage.stage is Stage.PROFILING:
+        return (
+            Link("The weights are loaded", progress or inferred("the order of a start")),
+            Link("One forward pass of the largest batch needs more than is left of the card", quoted),
+        )
+    return (
+        Link("Weights and cache take what the memory fraction allows", progress or inferred("the order in which engines divide memory")),
+        Link("Graphs, work space and activations come after that, and are not all in the engine's estimate", inferred("how the engines size their cache")),
+        Link("The next allocation finds no room", quoted),
+    )  # fmt: skip
+
+
+def _missing(case: Case, certainty: Certainty) -> tuple[Missing, ...]:
+    if certainty is Certainty.PROVEN:
+        return ()
+    asked = (
+        case.missing("gpu_processes", "whether another process holds memory on this GPU", COMMAND),
+        case.missing("command", "the memory fraction and batch sizes in use", "tr '\\0' ' ' < /proc/PID/cmdline"),
+    )
+    return tuple(each for each in asked if each is not None)
+
+
+def _rivals(overflow: Overflow, certainty: Certainty) -> tuple[str, ...]:
+    if certainty is Certainty.PROVEN:
+        return ()
+    unknown = ("gpu-oom-weights",) if overflow.stage.stage is Stage.UNKNOWN else ()
+    return (*unknown, "gpu-memory-taken")
+
+
+def _remedies(case: Case, options: Options, engine: str, overflow: Overflow) -> tuple[Remedy, ...]:
+    change = engine_options.change
+    stage, allocation = overflow.stage.stage, overflow.allocation
+    is_profiling = stage is Stage.PROFILING
+    fraction = change(options, options.fraction, _fraction(case, options, allocation), "Give weights and cache a smaller part of the card, so that the rest finds room", cost="a smaller cache: fewer or shorter requests at once", rank=8 if is_profiling else 1, sure=not is_profiling)  # fmt: skip
+    graphs_first = stage is Stage.CAPTURE and engine == "sglang"
+    graphs = "" if engine == "vllm" and stage is not Stage.CAPTURE else options.graphs
+    graph_value = "set" if graphs == "--enforce-eager" else "lower"
+    is_sampler = stage is Stage.WARMUP
+    return (
+        *_allocator(allocation),
+        *fraction,
+        *change(options, options.requests, "lower", "Fewer requests at once: smaller logits, graphs and work spaces", rank=2 if is_sampler else 3),
+        *change(options, graphs, graph_value, "Capture fewer or smaller graphs", rank=0 if graphs_first else 4, cost="slower decoding of large batches", sure=stage is Stage.CAPTURE),
+        *change(options, options.tokens, "lower", "Fewer tokens per forward pass: smaller activations", rank=0 if is_profiling else 5, sure=stage is not Stage.CAPTURE),
+        *change(options, options.length, "lower", "Shorter contexts", rank=6, sure=engine in ("llama.cpp", "ollama")),
+        *(change(options, options.offload, options.offload_value or "set", "Leave more of the model in host memory", rank=7) if engine in ("llama.cpp", "ollama", "comfyui") else ()),
+        *(change(options, options.draft, "remove", "Start without the draft model", rank=9, sure=False) if _names_draft(case, overflow) else ()),
+        *(_plain_program() if not options.fraction and engine not in ("llama.cpp", "ollama", "comfyui") else ()),
+    )  # fmt: skip
+
+
+def _fraction(case: Case, options: Options, allocation: Allocation | None) -> str:
+    current = engine_options.fraction_in_use(case) or options.default
+    total = allocations.total_of(case, (allocation,))
+    return engine_options.lowered(current, allocation.shortfall if allocation else None, total)
+
+
+def _allocator(allocation: Allocation | None) -> tuple[Remedy, ...]:
+    """Only where more idle memory is held than was asked for: then it is in pieces."""
+    if allocation is None or not allocation.is_fragmented:
+        return ()
+    return (
+        Remedy(
+            kind="env", name="PYTORCH_CUDA_ALLOC_CONF", value="expandable_segments:True",
+            summary=f"Let the allocator grow its segments: {gib(allocation.idle)} are reserved and idle",
+            limits=("the engines' custom all-reduce cannot share such memory: use it on one GPU, or without that all-reduce",),
+            is_sure=False,
+        ),
+    )  # fmt: skip
+
+
+def _plain_program() -> tuple[Remedy, ...]:
+    return (
+        Remedy(kind="config", name="batch size", value="lower", summary="Smaller batches, or shorter inputs", rank=0),
+        Remedy(kind="files", name="checkpoint", value="smaller or more quantised", summary="A smaller checkpoint", is_sure=False),
+    )  # fmt: skip
+
+
+def _names_draft(case: Case, overflow: Overflow) -> bool:
+    near = (overflow.match.text, *(line.text for line in case.lines_around(overflow.match, 80, 10)))
+    return any(word in text.lower() for text in near for word in ("draft", "eagle", "mtp", "speculative"))
+
+
+def _in_vain(options: Options, overflow: Overflow) -> tuple[NotARemedy, ...]:
+    vain = []
+    if options.fraction and overflow.stage.stage is not Stage.PROFILING:
+        vain.append(
+            NotARemedy(f"a higher {options.fraction}", "the cache grows, and less is left for what comes after")
+        )
+    if overflow.allocation is None or not overflow.allocation.is_fragmented:
+        vain.append(NotARemedy("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "little is reserved and idle, and the option breaks the custom all-reduce"))  # fmt: skip
+    return tuple(vain)
+
+
+def _notes(overflow: Overflow) -> tuple[str, ...]:
+    if overflow.allocation is None or overflow.allocation.asked is None:
+        return ()
+    return (f"{gib(overflow.allocation.asked)} is the request that failed, not what is lacking in all.",)

@@ -1,0 +1,309 @@
+"""gpu-oom-kv-cache: after weights and the reserve for a forward pass too little is left for the KV cache."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._registry import Judgement, cause
+from gpuwhy.causes._signs import says
+from gpuwhy.causes.memory import _allocation as allocations
+from gpuwhy.causes.memory import _budget as budgets
+from gpuwhy.causes.memory import _options as engine_options
+from gpuwhy.causes.memory._allocation import Allocation, gib
+from gpuwhy.causes.memory._budget import Budget
+from gpuwhy.causes.memory._options import Options
+from gpuwhy.causes.memory._stage import Stage, StageRead, stage_of
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
+from gpuwhy.model.remedy import NotARemedy, Remedy
+
+GIB = allocations.GIB
+_SPARE = GIB // 2
+"""A cache of half a GiB: enough to start with, and what a raised fraction has to leave at least."""
+
+
+class Refusal(Struct, frozen=True):
+    """What says that the cache has no room. ``is_literal``: an engine's own budget message."""
+
+    match: Match
+    text: str
+    is_literal: bool
+    allocation: Allocation | None = None
+    stage: StageRead | None = None
+
+
+@cause(
+    "gpu-oom-kv-cache",
+    family="Memory, storage, limits",
+    signs=[
+        says(
+            "request-does-not-fit",
+            ("kv cache is needed", "stored in kv cache", "to serve at least one request", "larger than the maximum number of tokens", "number of tokens that can be stored"),
+            r"KV cache is needed, which is larger than|max seq len \(\d{1,9}\) is larger than the maximum number of tokens that can be stored in (?:the )?KV cache"
+            r"|To serve at least one request with the model(?:s|'s|s's)? max seq len .{0,200}?KV cache (?:is needed|memory)",
+        ),
+        says(
+            "nothing-left",
+            ("no available memory for the cache", "leave no gpu memory for the kv", "increase --mem-fraction-static", "increasing --mem-fraction-static", "cannot hold even one request",
+             "enough gpu memory for kv", "not enough memory for kv", "available mamba cache blocks", "enough gpu memory for runtime", "impossible to fit", "kv cache memory is not enough", "no enough blocks for"),
+            r"No available memory for the cache blocks|leave no GPU memory for the KV cache|Not enough memory\.? Please try (?:to increase|increasing) --mem-fraction-static|cannot hold even one request"
+            r"|[Nn]o(?:t)? enough (?:GPU )?memory for (?:the )?(?:KV|kv)|exceeds available Mamba cache blocks|No enough gpu memory for runtime|Impossible to fit (?:any|even one)\b.{0,40}(?:sequence|kvCache|KV)|KV cache memory is not enough|No enough blocks for .{0,3}session_len",
+        ),
+        says(
+            "negative-budget",
+            ("reserved for kv cache is -", "available kv cache memory: -", "available kv cache memory: 0.00"),
+            r"reserved for KV Cache is -\d|Available KV cache memory: (?:-\d|0\.00? GiB)",
+        ),
+        says("no-blocks", ("gpu blocks: 0,", "cuda blocks: 0,"), r"# (?:GPU|cuda) blocks: 0,"),
+        says(
+            "pool-is-full",
+            ("prefill out of memory", "decode out of memory", "prefillout of memory", "decodeout of memory", "out of memory. try to lower your batch size"),
+            r"(?:Prefill|Decode) ?out of memory\. Try to lower your batch size|^(?:\w{1,40}: )?Out of memory\. Try to lower your batch size",
+        ),
+        says(
+            "llama-cache",
+            ("buffer for kv cache", "buffer for the kv cache", "kv_cache_init() failed", "llama_kv_cache_init failed", "kv cache initialization failed", "buffer for rs cache"),
+            r"failed to (?:allocate|initiali[sz]e) (?:the )?(?:buffer for )?(?:the )?kv cache|failed to allocate buffer for (?:the )?(?:kv|rs) cache|kv_cache_init\(\) failed",
+        ),
+        says(
+            "trtllm-cache",
+            ("could not be created: ", "executor creation failed due to insufficient gpu memory", "kvcachemanager", "free gpu memory before component creation"),
+            r"component could not be created: (?:Initial )?KV cache|\[kvCacheManager\.cpp.{0,200}(?:fail|insufficient|not enough)",
+        ),
+        allocations.SIGN,
+        *budgets.SIGNS,
+    ],
+)  # fmt: skip
+def gpu_oom_kv_cache(case: Case) -> Judgement:
+    """After the weights and the reserve for a forward pass nothing, or too little, is left for the KV cache.
+
+    How it shows itself
+      vLLM: `No available memory for the cache blocks`, `To serve at least one request with the model's max seq len (N),
+      X GiB KV cache is needed, which is larger than the available KV cache memory (Y GiB)`, `The model's max seq len (N) is
+      larger than the maximum number of tokens that can be stored in KV cache (M)`, `# GPU blocks: 0`. SGLang: `Not
+      enough memory. Please try to increase --mem-fraction-static`, `Loaded weights leave no GPU memory for the KV cache`.
+      llama.cpp: `failed to allocate buffer for kv cache`. TensorRT-LLM: `could not be created: KV cache`. lmdeploy: `No
+      enough gpu memory for runtime`.
+
+    Why it happens
+      The engine may use a fraction of the card. Weights come first, then a reserve for one forward pass, the rest is
+      cache. It is empty where the fraction is too small for the weights, or smaller than one request of the full context
+      length. SGLang's default fraction does not look at the weights at all; from 0.5.14 on the weights of a draft model
+      count too, so that fractions of older recipes are refused.
+
+    How to be sure
+      The message has the figures. vLLM: fraction x card - weights - activation peak. SGLang: the smallest fraction
+      is 1 - (free after loading / free before loading), both in the lines `Load weight begin` and `Load weight end`.
+
+    What helps
+      A shorter context (`--max-model-len`, `--context-length`): the largest that fits is printed. A HIGHER fraction while
+      weights and reserve leave room on the card. An 8-bit cache. Fewer tokens per pass (smaller reserve). More GPUs, or
+      a smaller checkpoint.
+
+    What does not help
+      A LOWER fraction, which is the remedy for the opposite failure (gpu-oom-graph-or-activation). `expandable_segments`:
+      nothing is fragmented here.
+
+    Not to be confused with
+      gpu-oom-graph-or-activation (the cache was there already, and something else did not fit), gpu-oom-weights (the
+      weights themselves do not fit), gpu-memory-taken (another process has the memory that is lacking).
+    """
+    refusal = _read(case)
+    if refusal is None:
+        return None
+    component = engine_options.component_of(case, case.component_near(refusal.match), refusal.text)
+    engine = engine_options.engine_of(case, component)
+    options = engine_options.options_of(engine)
+    budget = budgets.read_budget(case, refusal.text)
+    quoted = _quoted(case, refusal)
+    certainty = _certainty(refusal, budget)
+    return Verdict(
+        certainty=certainty,
+        component=component,
+        title=_title(component, budget),
+        chain=_chain(case, budget, quoted),
+        evidence=(quoted, *_figures(case)),
+        explains=case.explains(refusal.match, refusal.allocation.match if refusal.allocation else None),
+        missing=_missing(case, certainty),
+        rivals=() if certainty is Certainty.PROVEN else ("gpu-oom-graph-or-activation", "gpu-memory-taken"),
+        remedies=_remedies(case, options, engine, budget, refusal),
+        not_remedies=_in_vain(options, refusal),
+        notes=_notes(budget),
+        strength=90 if refusal.is_literal else 50,
+    )
+
+
+_LITERAL = ("request-does-not-fit", "nothing-left", "llama-cache", "trtllm-cache")
+_TRTLLM_CACHE = re.compile(r"could not be created: (?:Initial )?KV cache")
+
+
+def _read(case: Case) -> Refusal | None:
+    negative = case.found("negative-budget")
+    literal = case.found(*_LITERAL)
+    match = negative or literal or case.found("no-blocks", "pool-is-full")
+    if match is not None:
+        text = _whole(case, match if negative is None or literal is None else literal, negative)
+        return Refusal(match, text, is_literal=match.sign not in ("pool-is-full",))
+    allocation = allocations.failed_allocation(case)
+    if allocation is None:
+        return None
+    stage = stage_of(case, allocation.match)
+    if stage.stage is not Stage.POOL or allocation.is_held_by_others:
+        return None
+    return Refusal(allocation.match, allocation.text, is_literal=False, allocation=allocation, stage=stage)
+
+
+def _whole(case: Case, match: Match, other: Match | None) -> str:
+    text = allocations.message(case, match)
+    first = next(iter(case.all("request-does-not-fit")), None)
+    if first is not None and first.line.number < match.line.number:
+        text = first.text + "\n" + text
+    return text if other is None else f"{other.text}\n{text}"
+
+
+def _quoted(case: Case, refusal: Refusal) -> Evidence:
+    if refusal.stage is not None and refusal.stage.line is not None and refusal.stage.is_by_frame:
+        quote = f"{refusal.match.text}\n{refusal.stage.line.text.strip()}"
+        return Evidence("the allocation of the cache itself fails", quote, refusal.match.place)
+    if refusal.match.sign == "request-does-not-fit":
+        return _quoted_request(case, refusal.match)
+    return case.evidence(refusal.match, "the engine's own budget has no room for the cache")
+
+
+def _quoted_request(case: Case, match: Match) -> Evidence:
+    """The sentence with the figures; all its lines when a paste has broken it."""
+    lines = [match.text]
+    for line in sorted(case.lines_around(match, 0, 2), key=lambda each: each.number):
+        if "available KV cache memory" in lines[-1] or not re.search(r"KV cache|available", line.text):
+            break
+        lines.append(line.text.strip()[:500])
+    return Evidence("one request of the full length needs more than is left", "\n".join(lines), match.place)
+
+
+def _certainty(refusal: Refusal, budget: Budget) -> Certainty:
+    if refusal.match.sign == "pool-is-full":
+        return Certainty.LIKELY
+    if not refusal.is_literal:
+        return Certainty.LIKELY if refusal.stage is not None and refusal.stage.is_by_frame else Certainty.POSSIBLE
+    if budget.outside is not None and budget.total and budget.outside > budget.total // 5:
+        return Certainty.LIKELY  # so much outside torch is rather another process's
+    return Certainty.PROVEN
+
+
+def _title(component: str, budget: Budget) -> str:
+    if budget.needed is not None and budget.available is not None:
+        length = f" of {budget.length} tokens" if budget.length else ""
+        return f"{component}: one request{length} needs {gib(budget.needed)} of KV cache, and {gib(budget.available)} are left"
+    if budget.fits is not None:
+        return f"{component}: the KV cache holds {budget.fits} tokens, fewer than the model's full length"
+    if budget.available is not None and budget.available <= 0:
+        return f"{component}: weights and activations leave {gib(budget.available)} for the KV cache"
+    return f"{component}: too little GPU memory is left for the KV cache"
+
+
+def _figures(case: Case) -> tuple[Evidence, ...]:
+    found = [
+        case.evidence(match, "what the start had printed before")
+        for match in (
+            *case.all("v0-budget"),
+            *case.all("v1-usage"),
+            *case.all("load-begin")[:1],
+            *case.all("load-end")[:1],
+        )
+    ]
+    return tuple(found[:3])  # fmt: skip
+
+
+def _chain(case: Case, budget: Budget, quoted: Evidence) -> tuple[Link, ...]:
+    took = case.found("load-end", "v0-budget", "model-took")
+    weights = (
+        f"The weights take {gib(budget.weights)}" if budget.weights else "The weights take their part of the budget"
+    )
+    return (
+        Link(weights, case.evidence(took, "") if took else inferred("the order in which engines divide memory")),
+        Link("The engine keeps room for one forward pass and may not go beyond its fraction of the card", inferred("the budget of the engine")),
+        Link("What is left does not hold the KV cache that is asked for", quoted),
+    )  # fmt: skip
+
+
+def _missing(case: Case, certainty: Certainty) -> tuple[Missing, ...]:
+    if certainty is Certainty.PROVEN:
+        return ()
+    asked = (
+        case.missing("gpu_processes", "whether another process held memory at the start", "nvidia-smi --query-compute-apps=gpu_bus_id,pid,process_name,used_memory --format=csv"),
+        case.missing("command", "the memory fraction and the context length in use", "tr '\\0' ' ' < /proc/PID/cmdline"),
+    )  # fmt: skip
+    return tuple(each for each in asked if each is not None)
+
+
+def _least_fraction(case: Case, engine: str, budget: Budget) -> float | None:
+    """The fraction that leaves the cache that is needed, or half a GiB of it."""
+    if engine == "sglang":
+        smallest = budget.smallest_static_fraction
+        if smallest is None:
+            return None
+        spare = _SPARE / budget.before if budget.before else 0.03
+        return smallest + max(spare, 0.03)
+    current = engine_options.fraction_in_use(case)
+    total = budget.total
+    if budget.used is not None and total:
+        return (budget.used + (budget.needed or _SPARE)) / total
+    if current is None or not total:
+        return None
+    lacking = (budget.needed or _SPARE) - (budget.available or 0)
+    return current + max(0, lacking) / total
+
+
+def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal: Refusal) -> tuple[Remedy, ...]:
+    change = engine_options.change
+    if refusal.match.sign == "pool-is-full":
+        return (
+            *change(options, options.requests, "lower", "Fewer requests at once", rank=0),
+            *change(options, options.fraction, "higher", "A larger cache, while the card has room for it", rank=2, sure=False),
+            *change(options, options.length, "lower", "Shorter contexts", rank=3),
+        )  # fmt: skip
+    least = _least_fraction(case, engine, budget)
+    fits_one = f"<={budget.fits}" if budget.fits else "lower"
+    does_card_allow = least is None or least <= engine_options.HIGHEST
+    is_length = refusal.match.sign == "request-does-not-fit" or engine in ("llama.cpp", "ollama")
+    is_overfull = refusal.allocation is not None and options.fraction
+    length = change(
+        options, options.length, fits_one,
+        f"Shorten the context to {budget.fits} tokens or less" if budget.fits else "Shorten the context: the cache grows with it",
+        rank=0 if is_length else 3, cost="longer requests are refused",
+    )  # fmt: skip
+    fraction = change(
+        options, options.fraction, "lower" if is_overfull else engine_options.raised(least),
+        "Give the cache less: it was sized beyond what is free" if is_overfull else "Give weights and cache a larger part of the card",
+        rank=1, cost="" if is_overfull else "less is left for graphs and peaks: if it then fails after the cache was sized, it was too much",
+        sure=does_card_allow,
+    )  # fmt: skip
+    return (
+        *length,
+        *(fraction if does_card_allow or is_overfull else ()),
+        *change(options, options.cache_type, options.cache_value, "Keep the cache in 8 bits: half its size", rank=2 if is_length else 5, sure=False),
+        *change(options, options.requests, "lower", "Fewer requests at once: a smaller reserve for the forward pass", rank=4, sure=not is_length),
+        *change(options, options.tokens, "lower", "Fewer tokens per forward pass: a smaller reserve", rank=6, sure=False),
+        *change(options, options.split, "higher", "Spread weights and cache over more GPUs", rank=7, sure=False),
+        *(change(options, options.offload, "lower", "Leave more layers in host memory", rank=8) if engine in ("llama.cpp", "ollama") else ()),
+        Remedy(kind="files", name="checkpoint", value="smaller or more quantised", summary="A checkpoint with smaller weights leaves room for the cache", is_sure=False),
+    )  # fmt: skip
+
+
+def _in_vain(options: Options, refusal: Refusal) -> tuple[NotARemedy, ...]:
+    vain = [NotARemedy("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "nothing is fragmented: the budget is too small, and the option breaks the custom all-reduce")]  # fmt: skip
+    if options.fraction and refusal.allocation is None:
+        vain.append(NotARemedy(f"a lower {options.fraction}", "it makes the room for the cache smaller still"))
+    return tuple(vain)
+
+
+def _notes(budget: Budget) -> tuple[str, ...]:
+    smallest = budget.smallest_static_fraction
+    if smallest is None:
+        return ()
+    return (
+        f"Smallest --mem-fraction-static for these weights: {smallest:.3f} (1 - free after loading / free before).",
+    )
