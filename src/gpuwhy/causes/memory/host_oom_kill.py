@@ -1,0 +1,418 @@
+"""host-oom-kill: the host's memory, or a control group's limit, is used up, and a process is killed for it."""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._registry import Judgement, cause
+from gpuwhy.causes._signs import says
+from gpuwhy.causes.memory import _options as engine_options
+from gpuwhy.causes.memory._allocation import GIB, gib
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.fact import Fact
+from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
+from gpuwhy.model.remedy import NotARemedy, Remedy
+
+_COMPILERS = r"nvcc|cicc|cudafe\+\+|ptxas|fatbinary|nvlink|cc1plus|cc1|lto1|g\+\+|gcc|c\+\+|clang(?:\+\+)?|ld|rustc|ninja|make|cmake|hipcc"
+_IS_COMPILER = re.compile(rf"(?:Killed process \d{{1,10}} \(|task=|reaped process \d{{1,10}} \()(?:{_COMPILERS})\b")
+_BUILD = re.compile(
+    r"\bnvcc\b|\bcicc\b|\bninja\b|\[\d{1,5}/\d{1,5}\]|Building (?:CUDA|CXX|wheel|extension)|setup\.py|\bcmake\b|\.cu\.o\b|\.cuda\.o\b|FAILED: |cc1plus|pip3? install|Compiling objects|Ninja build|RUN pip|docker build|MAX_JOBS",
+    re.IGNORECASE,
+)
+_LOADING = re.compile(
+    r"loading (?:blk|weights|model|safetensors|checkpoint)|Loading (?:safetensors|pt|checkpoint|weights|model|drafter)|checkpoint shards|Load weight begin|Starting to load model|Fetching \d{1,5} files|Downloading shards|load_tensors|from_pretrained|offloading|swap_space|pin_memory|cpu[-_ ]offload|HiCache|hicache|hierarchical cache|to cuda:\d|to cpu\b",
+    re.IGNORECASE,
+)
+_ANON = re.compile(r"(anon|file|shmem)-rss:(\d{1,15})kB")
+_VICTIM = re.compile(r"Killed process (?:\d{1,10} )?\(([^)]{1,60})\)|Kill process \d{1,10} \(([^)]{1,60})\)|task=([^,\s]{1,60})")  # fmt: skip
+_UNIFIED = re.compile(r"\bGB10\b|DGX Spark|\bJetson\b|\bThor\b|\bOrin\b|unified memory|spark-vllm|\bdgx-spark\b", re.IGNORECASE)  # fmt: skip
+_CODE_FOR_SIGKILL = r"(?:exit ?code|exitcode|exit status|exited with(?: code)?|return(?:ed)? code|Exit Code|status)\W{1,6}(?:code\W{1,3})?(?:-9|137)\b"
+
+
+_ON_PURPOSE = re.compile(
+    r"after SIGKILL|stop-sigterm|timed out\. Killing|[Ss]ending (?:a )?SIGKILL|with SIGKILL|force[- ]?kill|[Ll]iveness probe (?:failed|errored)|failed liveness probe|docker (?:stop|kill)|preempt|scancel|CANCELLED AT|DUE TO TIME LIMIT|[Kk]illing (?:local|all|remaining|child)|kill_process_tree",
+)
+"""A supervisor, a person or a sibling that sends the signal itself."""
+
+
+class Kill(Struct, frozen=True):
+    """What ended for lack of memory. ``kind``: the strength of what says so (see ``_STRENGTH``)."""
+
+    match: Match
+    kind: str
+    victim: str = ""
+    is_group: bool = False
+    sizes: dict[str, int] = {}
+
+
+_KERNEL = ("kernel-killed", "kernel-oom")
+_MANAGER = ("supervisor", "ray", "daemon")
+_ALLOCATION = ("host-allocation", "refused")
+_BARE = ("killed-by-signal", "bare-killed")
+
+
+@cause(
+    "host-oom-kill",
+    family="Memory, storage, limits",
+    signs=[
+        says("kernel-killed", ("out of memory: kill", "killed process"), r"[Oo]ut of memory(?: \(oom_kill_allocating_task\))?: Kill(?:ed)? process (?:\d{1,10} )?\(|Killed process \d{1,10} \([^)]{1,60}\).{0,40}(?:total-vm|vsz)|out of memory: OOM victim|out of memory: Killed"),
+        says("kernel-oom", ("oom-kill:", "oom_reaper", "invoked oom-killer", "oom-killer"), r"oom-kill:constraint=|oom_reaper: reaped process|invoked oom-killer"),
+        says(
+            "supervisor",
+            ("oomkilled", "oom killer", "oom-kill", "oom_kill", "oom killed", "out-of-memory killer"),
+            r"OOMKilled\b(?!\W{1,4}(?:false|no)\b)|killed by the OOM[ -]killer|result 'oom-kill'|oom[-_]kill event|OOM Killed|Result: ?oom-kill|Memory limit exceeded.{0,40}kill",
+        ),
+        says(
+            "ray",
+            ("memory pressure", "running low on memory", "memory usage threshold", "raylet"),
+            r"killed due to (?:memory pressure|the node running low on memory)|node running low on memory|exceeds the memory usage threshold|Workers? .{0,60}killed due to memory",
+        ),
+        says("daemon", ("earlyoom", "systemd-oomd", "oomd"), r"earlyoom.{0,60}(?:sending|kill)|systemd-oomd.{0,40}[Kk]illed|oomd.{0,40}[Kk]ill(?:ed|ing)"),
+        says(
+            "host-allocation",
+            ("defaultcpuallocator", "cannot allocate memory", "bad_alloc", "memoryerror", "unable to mmap", "paging file is too small", "os error 1455", "failed to allocate cpu", "cudahostalloc", "cudamallochost", "unable to allocate", "failed to pin", "failed to allocate pinned", "unable to allocate cpu", "cuda_host"),
+            r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|(?:\[Errno 12\]|OSError.{0,40}) ?Cannot allocate memory|^(?:RuntimeError|MemoryError|OSError)?:? ?.{0,80}unable to mmap \d{1,20} bytes|what\(\):\s{1,3}std::bad_alloc|^(?:\S{1,40}\.)?_?(?:Array)?MemoryError\b"
+            r"|paging file is too small|os error 1455|Unable to allocate \d[\d.]{0,9} [GT]iB for an array|(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister).{0,60}(?:fail|out of memory)|failed to allocate (?:a )?(?:pinned|CPU\w{0,10} ?buffer|CUDA_Host)|unable to allocate (?:CPU|CUDA_Host)\w{0,12} ?buffer|failed to allocate buffer of type CPU",
+        ),
+        says(
+            "refused",
+            ("more system memory", "enough host memory", "too large swap space", "enough cpu memory", "enough system memory", "insufficient host memory"),
+            r"requires more system memory|[Nn]ot enough (?:host|CPU|system) memory|Too large swap space|[Ii]nsufficient (?:host|system|CPU) memory",
+        ),
+        says(
+            "killed-by-signal",
+            ("exit code", "exitcode", "exit status", "sigkill", "signal 9", "exited with", "return code", "status=9/kill", "code=killed", "signal: killed", "exited (137)", "code 137", "137"),
+            rf"{_CODE_FOR_SIGKILL}|\bSIGKILL\b|[Ss]ignal[: ]{{1,2}}(?:9\b|killed)|code=killed, status=9/KILL|Exited \(137\)|exit-?code:? ?137|\berror code:? 137",
+        ),
+        says("bare-killed", "killed", r"^\s{0,8}(?:/?\S{1,200}: line \d{1,7}:\s{1,6}\d{1,10} )?(?:\[\d\]\s{1,6}\d{1,10}\s{1,6})?[Kk]illed(?:: 9)?\s{0,40}(?:\S.{0,300})?$"),
+        says("loads-on-host", ("loading blk.", "kt-kernel", "ktransformers", "numa"), r"loading blk\.\d|ktransformers|kt[-_]kernel|NUMA"),
+    ],
+)  # fmt: skip
+def host_oom_kill(case: Case) -> Judgement:
+    """Host memory, or the memory limit of a container, is used up, and the kernel or a supervisor kills a process.
+
+    How it shows itself
+      A bare `Killed`, exit code -9 or 137 without a traceback, `OOMKilled`, `Failed with result 'oom-kill'`, `Worker proc died
+      unexpectedly`; Ray says `killed due to memory pressure`. The kernel log has the only exact line: `Out of memory: Killed process
+      N (name) total-vm:..., anon-rss:...`. Before it comes to that: `DefaultCPUAllocator: can't allocate memory`, `Cannot allocate memory`,
+      ollama's `model requires more system memory`.
+
+    Why it happens
+      Sizes given per worker multiply by the number of GPUs (swap space, offload, HiCache, readers that do not map their
+      files), experts on the CPU by the number of NUMA nodes. A tmpfs or /dev/shm counts as memory. In a container the limit
+      counts, and not what the host has. On boards with unified memory (GB10, Jetson) the GPU's weights are the same memory,
+      and the kernel may kill an innocent small process, on which another waits long after.
+
+    How to be sure
+      `journalctl -k -b | grep -iE 'killed process|oom-kill'`: which process, which constraint (CONSTRAINT_MEMCG is a limit). High anon-rss:
+      the process's own memory; high shmem-rss: tmpfs or shared memory. A compiler as victim is jit-build-killed.
+
+    What helps
+      Remove the multiplication (NUMA copies, per-worker buffers, reader threads). A higher limit of the container or pod. Swap
+      for the peak while loading. A checkpoint that needs no conversion. On unified memory a LOWER GPU memory fraction.
+
+    What does not help
+      More GPU memory, a longer time-out. Twice the memory, where the need is a multiple of the model. Restarting: it dies at the same place.
+
+    Not to be confused with
+      jit-build-killed (the victim is a compiler), gpu-oom-* (messages of CUDA's allocator), shm-too-small, disk-full.
+    """
+    kill = _read(case)
+    if kill is None:
+        return None
+    excluded = _excluded(case, kill)
+    if excluded is not None:
+        return excluded
+    need = _need(case)
+    certainty = _certainty(kill, need)
+    quoted = case.evidence(
+        kill.match, _STATEMENT.get(kill.kind, "a process ended by SIGKILL, which no program sends itself")
+    )
+    facts = tuple(e for key in ("mem_total_bytes", "memory_limit_bytes", "model_bytes", "numa_nodes", "memory_limit_kills") if (e := case.fact_evidence(key)))  # fmt: skip
+    return Verdict(
+        certainty=certainty,
+        component="host-memory",
+        title=_title(kill, need),
+        chain=_chain(kill, need, quoted, facts),
+        evidence=(quoted, *_other_lines(case, kill), *facts[:3]),
+        explains=case.explains(kill.match, *(m for m in case.all(*_KERNEL, *_MANAGER, *_BARE) if not _IS_COMPILER.search(m.text))),
+        missing=_missing(case, certainty),
+        rivals=_rivals(kill, certainty),
+        remedies=_remedies(case, kill, need),
+        not_remedies=_IN_VAIN,
+        notes=_notes(kill),
+        strength=_STRENGTH[kill.kind],
+    )  # fmt: skip
+
+
+_STRENGTH = {"kernel-killed": 92, "kernel-oom": 88, "supervisor": 85, "ray": 85, "daemon": 85, "host-allocation": 60, "refused": 75, "killed-by-signal": 36, "bare-killed": 40}  # fmt: skip
+_STATEMENT = {
+    "kernel-killed": "the kernel killed it for lack of memory",
+    "kernel-oom": "the kernel's OOM killer was at work",
+    "supervisor": "the supervisor saw the OOM killer's work",
+    "ray": "Ray ends workers before the node is full",
+    "daemon": "a daemon ends processes before memory is full",
+    "host-allocation": "the host has no memory for the allocation",
+    "refused": "the program finds too little host memory",
+}
+
+
+def _read(case: Case) -> Kill | None:
+    for told in case.all(*_KERNEL):
+        if not _IS_COMPILER.search(told.text) and not _is_gpu_only(told.text):
+            return _kernel_kill(case, told)
+    if case.all(*_KERNEL):
+        return None  # compilers only
+    match = next((m for m in case.all(*_MANAGER) if not m.is_code), None)
+    if match is not None:
+        return Kill(match, match.sign, is_group=match.sign == "supervisor")
+    match = next((m for m in case.all("refused", "host-allocation") if not m.is_code and not _is_build(case, m)), None)
+    if match is not None:
+        return Kill(match, match.sign)
+    return _bare(case)
+
+
+def _is_gpu_only(text: str) -> bool:
+    return "NVRM" in text
+
+
+def _kernel_kill(case: Case, match: Match) -> Kill:
+    victim = _VICTIM.search(match.text)
+    name = next((group for group in victim.groups() if group), "") if victim else ""
+    sizes = {kind: int(size) << 10 for kind, size in _ANON.findall(match.text)}
+    is_group = any("MEMCG" in m.text or "Memory cgroup" in m.text for m in case.all(*_KERNEL))
+    return Kill(match, match.sign, name, is_group, sizes)
+
+
+def _bare(case: Case) -> Kill | None:
+    """A kill that nobody explains: of a server, not of a build, and not what a supervisor did after another failure."""
+    primary = case.incident.primary_event
+    for match in case.all("bare-killed", "killed-by-signal"):
+        if match.is_code or _is_build(case, match) or match.line.level in ("info", "debug"):
+            continue
+        if any(
+            _ON_PURPOSE.search(text[:600])
+            for text in (match.text, *(each.text for each in case.lines_around(match, 15, 5)))
+        ):
+            continue
+        is_own = primary is None or (match.event is not None and match.event.id == primary.id) or primary.kind in ("death", "unit")  # fmt: skip
+        if is_own or match.place.line is None or match.place.line < (primary.span.first if primary else 0):
+            return Kill(match, match.sign)
+    return None
+
+
+def _is_build(case: Case, match: Match) -> bool:
+    if _BUILD.search(match.text[:1000]):
+        return True
+    return any(_BUILD.search(line.text[:1000]) for line in case.lines_around(match, 12, 3))
+
+
+def _excluded(case: Case, kill: Kill) -> RuledOut | None:
+    """A kernel log that was read and holds no kill."""
+    log = case.fact("kernel_log")
+    if kill.kind not in _BARE or not isinstance(log, Fact) or not isinstance(log.value, list | tuple):
+        return None
+    told = [str(line) for line in log.value if re.search(r"killed process|oom-kill", str(line), re.IGNORECASE)]
+    if not told:
+        return RuledOut("the kernel log was read, and holds no kill for lack of memory", (log.evidence,))
+    if all(_IS_COMPILER.search(line) for line in told):
+        return RuledOut("the kernel killed a compiler", (log.evidence,))
+    return None
+
+
+class Need(Struct, frozen=True):
+    """What the model needs on the host against what there is, in bytes. ``copies``: how often the weights are held."""
+
+    weights: int
+    copies: int
+    there: int
+    variable: str = ""
+
+    @property
+    def is_too_much(self) -> bool:
+        return self.weights * self.copies > self.there
+
+
+_NUMA_VARIABLES = ("USE_NUMA", "NUMA")
+
+
+def _need(case: Case) -> Need | None:
+    """The weights times their copies, against memory and swap or the limit. Copies: one per NUMA node where a variable says so."""
+    weights, total = _bytes(case, "model_bytes"), _bytes(case, "mem_total_bytes")
+    limit = _bytes(case, "memory_limit_bytes")
+    if weights is None or (total is None and limit is None):
+        return None
+    variable = _numa_variable(case)
+    nodes = case.facts.value("numa_nodes")
+    copies = int(nodes) if variable and isinstance(nodes, int) and nodes > 1 else 1
+    there = min(size for size in (limit, None if total is None else total + (_bytes(case, "swap_total_bytes") or 0)) if size is not None)  # fmt: skip
+    return Need(weights, copies, there, variable)
+
+
+def _numa_variable(case: Case) -> str:
+    for name in _NUMA_VARIABLES:
+        if str(case.facts.value(f"env.{name}") or "0") not in ("0", "", "false", "off"):
+            return name
+        if any(re.search(rf"\b{name}=1\b", line.text) for log in case.incident.logs for line in log.lines[:5000]):
+            return name
+    return ""
+
+
+def _bytes(case: Case, key: str) -> int | None:
+    value = case.facts.value(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _certainty(kill: Kill, need: Need | None) -> Certainty:
+    if kill.kind in (*_KERNEL, "supervisor", "ray", "daemon"):
+        return Certainty.PROVEN
+    if kill.kind in _ALLOCATION:
+        return Certainty.LIKELY
+    return Certainty.LIKELY if need is not None and need.is_too_much else Certainty.POSSIBLE
+
+
+def _title(kill: Kill, need: Need | None) -> str:
+    if need is not None and need.copies > 1:
+        return f"{gib(need.weights)} of weights are held {need.copies} times on a host with {gib(need.there)}: host memory ran out"
+    where = "The memory limit of the container or unit" if kill.is_group else "Host memory"
+    if kill.kind in _BARE:
+        return "A process was killed from outside, as the kernel does when host memory runs out"
+    return f"{where} ran out" + (f", and {kill.victim} was killed" if kill.victim else "")
+
+
+def _chain(kill: Kill, need: Need | None, quoted: Evidence, facts: tuple[Evidence, ...]) -> tuple[Link, ...]:
+    wants = f"{need.copies} x {gib(need.weights)} are to be held in {gib(need.there)}" if need is not None else "More host memory is asked for than there is"  # fmt: skip
+    known = next(iter(facts), None)
+    return (
+        Link(wants, known or inferred("nobody measured it")),
+        Link("The limit of the control group is reached" if kill.is_group else "Memory and swap are used up", inferred("follows from the kill")),
+        Link(f"{kill.victim or 'A process'} is ended", quoted),
+    )  # fmt: skip
+
+
+def _other_lines(case: Case, kill: Kill) -> tuple[Evidence, ...]:
+    """What else in the log tells of the same: the shell's word, the constraint."""
+    others = [m for m in case.all("kernel-oom", "supervisor", "bare-killed") if m.line is not kill.match.line]
+    return tuple(case.evidence(match, "seen of the same kill") for match in others[:2])
+
+
+def _missing(case: Case, certainty: Certainty) -> tuple[Missing, ...]:
+    if certainty is Certainty.PROVEN:
+        return ()
+    asked = (
+        case.missing("kernel_log", "which process the kernel killed, if it did", "journalctl -k -b | grep -iE 'killed process|oom-kill'"),
+        case.missing("mem_total_bytes", "how much memory there is", "grep -E 'MemTotal|SwapTotal' /proc/meminfo"),
+        case.missing("model_bytes", "how much the weights take", "du -sbL MODEL_DIRECTORY"),
+        case.missing("memory_limit_bytes", "whether the container has a limit", "cat /sys/fs/cgroup/memory.max"),
+    )  # fmt: skip
+    return tuple(each for each in asked if each is not None)
+
+
+def _rivals(kill: Kill, certainty: Certainty) -> tuple[str, ...]:
+    if certainty is Certainty.PROVEN:
+        return ()
+    return ("jit-build-killed", "shm-too-small") if kill.kind in _BARE else ()
+
+
+def _is_unified(case: Case) -> bool:
+    facts = [str(case.facts.value(key) or "") for key in ("gpu", "gpus", "os")]
+    if any(_UNIFIED.search(text[:500]) for text in facts):
+        return True
+    return any(_UNIFIED.search(line.text[:600]) for log in case.incident.logs for line in log.lines[:2000])
+
+
+def _is_small_victim(case: Case, kill: Kill) -> bool:
+    """A small process of another program was killed while an engine took the memory."""
+    anonymous = kill.sizes.get("anon", 0)
+    return 0 < anonymous < 4 * GIB and bool(case.engine) and not kill.is_group
+
+
+def _remedies(case: Case, kill: Kill, need: Need | None) -> tuple[Remedy, ...]:
+    engine = case.engine
+    options = engine_options.options_of(engine)
+    unified = _is_unified(case) or _is_small_victim(case, kill)
+    remedies: list[Remedy] = [*_numa_remedies(case, need)]
+    if kill.kind == "ray":
+        remedies.append(Remedy(kind="env", name="RAY_memory_usage_threshold", value="0.98", summary="Let Ray end workers later: free space, not the percentage, is what counts on large hosts", is_sure=False, rank=3))  # fmt: skip
+    if unified:
+        remedies += engine_options.change(options, options.fraction, "lower", "Leave room for the host: both share one memory", rank=0)  # fmt: skip
+    if kill.kind == "refused" and engine == "ollama":
+        remedies += engine_options.change(options, options.length, "lower", "A shorter context: the cache is in host memory too", rank=2)  # fmt: skip
+    remedies += _per_worker(case, kill, engine)
+    if kill.is_group:
+        remedies.append(Remedy(kind="container", name="memory limit", value="higher", summary="Raise the memory limit of the container, pod or unit (limits.memory, --memory, MemoryMax)"))  # fmt: skip
+    if not kill.is_group:
+        remedies.append(Remedy(kind="config", name="swap", value="add", summary="Swap for the peak while the weights are loaded", is_sure=False, rank=2))  # fmt: skip
+    if _is_small_victim(case, kill):
+        remedies.append(Remedy(kind="config", name="oom_score_adj", value="protect the small process", summary="Tell the kernel to spare the process that others wait for", is_sure=False, rank=3))  # fmt: skip
+        remedies.append(Remedy(kind="service", name=kill.victim or "killed service", value="start after the engine", summary="Start it again, after the engine has loaded its weights"))  # fmt: skip
+    remedies.append(_more_memory(need))
+    remedies.append(Remedy(kind="files", name="checkpoint", value="smaller or more quantised", summary="A smaller checkpoint, or one that needs no conversion while it is loaded", is_sure=False))  # fmt: skip
+    return tuple(remedies)
+
+
+def _more_memory(need: Need | None) -> Remedy:
+    value = f">={need.weights * need.copies * 11 // (10 * GIB)} GiB" if need is not None and need.is_too_much else "more RAM"  # fmt: skip
+    return Remedy(kind="hardware", name="host-memory", value=value, summary="More memory: above the weights times their copies, and a tenth")  # fmt: skip
+
+
+def _numa_remedies(case: Case, need: Need | None) -> tuple[Remedy, ...]:
+    """Where weights are copied once per NUMA node."""
+    variable = need.variable if need is not None else _numa_variable(case)
+    is_known = bool(variable)
+    if not is_known and case.engine != "ktransformers" and case.found("loads-on-host") is None:
+        return ()
+    copies = Remedy(
+        kind="env", name=variable or "USE_NUMA", value="unset",
+        summary="Build and run without a copy of the weights per NUMA node", is_sure=is_known, rank=0,
+    )  # fmt: skip
+    if not is_known:
+        return (copies,)
+    bios = Remedy(
+        kind="config", name="BIOS NUMA nodes per socket (SNC)", value="disable",
+        summary="One NUMA node per socket: fewer copies", is_sure=False, rank=5,
+    )  # fmt: skip
+    return copies, bios
+
+
+_SWAP_SPACE = re.compile(r"swap[-_ ]space", re.IGNORECASE)
+_HICACHE = re.compile(r"hicache|hierarchical cache", re.IGNORECASE)
+_OFFLOAD = re.compile(r"cpu[-_ ]offload|kv[-_ ]offloading", re.IGNORECASE)
+_THREADS = re.compile(r"disable[-_]mmap|multithread_load|num_threads", re.IGNORECASE)
+
+
+def _per_worker(case: Case, kill: Kill, engine: str) -> tuple[Remedy, ...]:
+    """Options that take host memory once per worker, where the log or the command names them."""
+    near = [str(case.facts.value("command") or ""), kill.match.text, *(line.text[:2000] for line in case.lines_around(kill.match, 300, 10))]  # fmt: skip
+
+    def named(pattern: re.Pattern[str]) -> bool:
+        return any(pattern.search(text) for text in near)
+
+    found: list[Remedy] = []
+    if engine in ("vllm", "") and named(_SWAP_SPACE):
+        found.append(Remedy(kind="flag", name="--swap-space", value="lower", summary="Less swap space: it is taken once per GPU", rank=1))  # fmt: skip
+    if named(_HICACHE):
+        found.append(Remedy(kind="flag", name="--hicache-size", value="lower", summary="A smaller hierarchical cache: the size counts once per rank", rank=1))  # fmt: skip
+    if named(_OFFLOAD):
+        found.append(Remedy(kind="flag", name="--cpu-offload-gb", value="lower", summary="Offload less: the size counts once per GPU", rank=2))  # fmt: skip
+    if engine == "sglang":
+        found.append(Remedy(kind="config", name="weight-loading threads", value="fewer", summary="Read fewer weight files at once (model loader extra config: num_threads)", rank=1 if named(_THREADS) else 4, is_sure=named(_THREADS)))  # fmt: skip
+    return tuple(found)
+
+
+_IN_VAIN = (
+    NotARemedy("more GPU memory or another GPU memory fraction", "it is the host's memory (on unified memory a lower fraction does help)"),
+    NotARemedy("a restart", "the same start needs the same memory"),
+)  # fmt: skip
+
+
+def _notes(kill: Kill) -> tuple[str, ...]:
+    if kill.kind in _BARE:
+        return ("137 and -9 are SIGKILL. Who sent it stands in the kernel log only.",)
+    if kill.sizes:
+        largest = max(kill.sizes, key=lambda kind: kill.sizes[kind])
+        return (f"The victim held {gib(kill.sizes[largest])} as {largest}-rss. It is not always the one that took the memory.",)  # fmt: skip
+    return ()
