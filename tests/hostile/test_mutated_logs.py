@@ -18,7 +18,7 @@ from gpuwhy.logs import UnreadableLog
 from gpuwhy.remedies import prescribe
 from gpuwhy.reports import render
 
-LOGS = sorted((Path(__file__).parents[1] / "data" / "logs").iterdir())
+LOGS = sorted(path for path in (Path(__file__).parents[1] / "data" / "logs").iterdir() if path.is_file())
 SECONDS_ALLOWED = 1.0
 FORBIDDEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """Control characters but tab and newline, and those that reorder text."""

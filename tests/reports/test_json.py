@@ -49,7 +49,7 @@ def test_every_object_of_the_schema_requires_something() -> None:
         assert definitions[name]["required"], name
 
 
-@pytest.mark.parametrize("log", sorted(path.name for path in LOGS.iterdir()))
+@pytest.mark.parametrize("log", sorted(path.name for path in LOGS.iterdir() if path.is_file()))
 def test_real_output_validates(validator: Any, log: str) -> None:
     validator.validate(document(diagnose_log((LOGS / log).read_bytes(), log)))
 

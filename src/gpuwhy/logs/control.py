@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gpuwhy.logs.patterns import Pattern
 
 ESCAPE_SEQUENCE = Pattern(
@@ -12,17 +14,41 @@ ESCAPE_SEQUENCE = Pattern(
     r"|\x1b"
 )
 HARMFUL = Pattern(
-    "[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]"
+    "[\x00-\x08\x0b-\x0c\x0e-\x1f\x7f-\xa0\u061c\u200b\u200c\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ud800-\udfff\ufeff]"
 )
-"""Control characters, line separators, marks that turn the writing direction, lone surrogates. Not TAB, LF, CR."""
+"""Control characters, line separators, marks that turn the writing direction, lone surrogates, no-break and invisible spaces. Not TAB, LF, CR."""
+_TYPOGRAPHIC = Pattern("[\xa0\u200b\u200c\u2060\ufeff]")
+"""What chats, wikis and web pages put into a pasted log: no-break spaces for its indentation, and invisible marks.
+Files joined together have the byte order mark of each somewhere in their middle."""
 PROGRESS = Pattern(r"\d+%\|| ?\d+(?:\.\d+)?(?:it/s|s/it|[kMG]?B/s)|^\s*\S{0,80}\s*\d+%")
+
+_BAR_END = Pattern(r"(?:\d|\?)(?:it/s|s/it|[kMGT]?i?B/s)(?:, [^\]\n]{0,80})?\] {0,2}")
 
 
 def without_controls(text: str) -> str:
     """``text`` without escape sequences, other control characters replaced by U+FFFD. LF, CR and TAB stay."""
     if HARMFUL.search(text) is None:
         return text
+    if not text.isascii():
+        text = _TYPOGRAPHIC.sub(_plain, text)
     return HARMFUL.sub("\ufffd", ESCAPE_SEQUENCE.sub("", text.replace("\x00", "")))
+
+
+def _plain(found: re.Match[str]) -> str:
+    return " " if found.group() == "\xa0" else ""
+
+
+def without_bar(line: str) -> str:
+    """What another writer put behind a progress bar on the same line: a bar leaves the cursor at its end.
+
+    ``Loading shards:  50%|##  | 1/2 [00:01<00:01,  1.2s/it]Traceback (most recent call last):`` gives the traceback's
+    first line. A line that ends with its bar stays as it is.
+    """
+    end = 0
+    for found in _BAR_END.finditer(line):
+        end = found.end()
+    rest = line[end:]
+    return rest if end and rest.strip() else line
 
 
 def without_overwritten(line: str) -> str:

@@ -26,18 +26,21 @@ LEVELS = {
 MAX_FIELD = 1 << 20
 _UNIT_FIELDS = ("UNIT", "USER_UNIT", "OBJECT_SYSTEMD_UNIT", "COREDUMP_UNIT", "_SYSTEMD_UNIT", "_SYSTEMD_USER_UNIT")
 _EXPORT_SIGN = re.compile(rb"(?:\A|\n)__REALTIME_TIMESTAMP=\d+\n")
-_JSON_SIGN = Pattern(r'\A\s*\x1e?\{[^\n]*"__REALTIME_TIMESTAMP"|\A\s*\x1e?\{[^\n]*"_BOOT_ID"')
+_JSON_SIGN = Pattern(r'\A\s*(?:\x1e|data: )?\{[^\n]*"(?:__REALTIME_TIMESTAMP|_BOOT_ID)"')
+_PRETTY_SIGN = Pattern(r'\A\s*\{(?:\n\t[^\n]{0,65536}){0,80}?\n\t"(?:__REALTIME_TIMESTAMP|_BOOT_ID)"')
 
 
 def journal_lines(entries: Iterable[Mapping[str, Any]], name: str = "journal") -> Log:
     """Entries of ``journalctl -o json`` as a log; a line's number is that of its entry.
 
     ``MESSAGE`` is a string, a list of byte numbers (journalctl writes text with control characters so), or null
-    (longer than journalctl prints without ``-a``). The time is the journal's own, in UTC.
+    (longer than journalctl prints without ``-a``). The time is the journal's own, in UTC. A line that was too long for
+    one entry is put together again under the number of its last.
     """
     lines: list[LogLine] = []
     left_out = 0
     reference = today()
+    begun: dict[str, str] = {}
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, Mapping):
             continue
@@ -45,7 +48,14 @@ def journal_lines(entries: Iterable[Mapping[str, Any]], name: str = "journal") -
         if message is None:
             left_out += 1
             message = ""
-        lines.extend(_lines_of(number, entry, message, reference))
+        stream = _cut_stream(entry)
+        whole = begun.pop(stream, "") + message if stream else message
+        if stream and _is_cut(entry) and len(whole) < MAX_FIELD:
+            begun[stream] = whole
+            continue
+        lines.extend(entry_lines(number, entry, whole, reference))
+    for whole in begun.values():
+        lines.extend(entry_lines(number, {}, whole, reference))
     notes = (
         (f"{left_out} entries without their text (journalctl leaves out long ones unless -a is given)",)
         if left_out
@@ -54,7 +64,8 @@ def journal_lines(entries: Iterable[Mapping[str, Any]], name: str = "journal") -
     return Log(name, "journal", tuple(lines), notes)
 
 
-def _lines_of(number: int, entry: Mapping[str, Any], message: str, reference: float) -> Iterator[LogLine]:
+def entry_lines(number: int, entry: Mapping[str, Any], message: str, reference: float) -> Iterator[LogLine]:
+    """The lines of one entry's message; ``number`` is where the entry stands in its source."""
     time = _seconds(entry)
     writer = _writer(entry)
     unit = "" if writer is not None and writer.name == "kernel" else _unit(entry)
@@ -68,6 +79,20 @@ def _lines_of(number: int, entry: Mapping[str, Any], message: str, reference: fl
         elif writer is not None:
             process = more_specific(writer, process)
         yield LogLine(number, text, part, process, time if time is not None else inner_time, level or outer_level, unit)
+
+
+def _cut_stream(entry: Mapping[str, Any]) -> str:
+    """What the pieces of a cut line have in common: docker's own id of the message, or the stream to the journal."""
+    if "CONTAINER_PARTIAL_ID" in entry:
+        return _field(entry, "CONTAINER_PARTIAL_ID")
+    return _field(entry, "_STREAM_ID") if entry.get("_TRANSPORT") == "stdout" else _field(entry, "CONTAINER_ID_FULL")
+
+
+def _is_cut(entry: Mapping[str, Any]) -> bool:
+    """Whether the line goes on in the next entry of its stream."""
+    if "CONTAINER_PARTIAL_LAST" in entry:
+        return _field(entry, "CONTAINER_PARTIAL_LAST") == "false"
+    return entry.get("_LINE_BREAK") == "line-max" or entry.get("CONTAINER_PARTIAL_MESSAGE") == "true"
 
 
 def _text(value: object) -> str | None:
@@ -125,16 +150,21 @@ def is_export(data: bytes) -> bool:
 
 
 def is_json(text: str) -> bool:
-    """Whether ``text`` holds entries as ``journalctl -o json`` prints them."""
-    return text[:200].lstrip("\x1e \t\r\n").startswith("{") and _JSON_SIGN.match(text[:65536]) is not None
+    """Whether ``text`` holds entries as ``journalctl -o json``, ``json-pretty``, ``json-sse`` or ``json-seq`` prints them."""
+    if not text[:200].lstrip("\x1e \t\r\n").startswith(("{", "data: {")):
+        return False
+    return _JSON_SIGN.match(text[:65536]) is not None or _PRETTY_SIGN.match(text[:65536]) is not None
 
 
 def entries_of_json(text: str) -> Iterator[dict[str, Any]]:
-    """One entry a line; lines that are no JSON object are passed over."""
+    """The entries, one a line or (``json-pretty``) over several; what is no JSON object is passed over."""
     import json
 
+    if _PRETTY_SIGN.match(text[:65536]) is not None:
+        yield from _entries_of_pretty(text)
+        return
     for line in text.split("\n"):
-        stripped = line.strip("\x1e \r\t")
+        stripped = line.strip("\x1e \r\t").removeprefix("data: ")
         if not stripped.startswith("{"):
             continue
         try:
@@ -143,6 +173,24 @@ def entries_of_json(text: str) -> Iterator[dict[str, Any]]:
             continue
         if isinstance(entry, dict):
             yield entry
+
+
+def _entries_of_pretty(text: str) -> Iterator[dict[str, Any]]:
+    """An entry begins with ``{`` and ends with ``}``, each alone at the left edge of a line."""
+    import json
+
+    at = 0 if text.startswith("{") else text.find("\n{\n") + 1
+    while at >= 0 and text.startswith("{", at):
+        end = text.find("\n}", at)
+        piece = text[at : end + 2] if end > 0 else text[at:]
+        try:
+            entry = json.loads(piece)
+        except (ValueError, RecursionError):
+            entry = None
+        if isinstance(entry, dict):
+            yield entry
+        following = text.find("\n{\n", at)
+        at = following + 1 if following >= 0 else len(text)
 
 
 def entries_of_export(data: bytes) -> Iterator[dict[str, Any]]:

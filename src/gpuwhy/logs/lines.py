@@ -7,18 +7,17 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from gpuwhy.logs import stamps
-from gpuwhy.logs.control import without_controls, without_overwritten
+from gpuwhy.logs import continued, partial, powershell, rich_columns, stamps, verbose
+from gpuwhy.logs.columns import column_of, within
+from gpuwhy.logs.control import without_bar, without_controls, without_overwritten
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.prefixes import peel
-from gpuwhy.model.event import LogLine, Process
+from gpuwhy.logs.prefixes.parentheses import more_specific
+from gpuwhy.model.event import LogLine
 
 MAX_LINE = 64 << 10
 """Characters kept of a line: its beginning and its end. No message needs more; dumps of tensors and base64 do."""
-_COMPOSE = Pattern(r"(?P<service>[A-Za-z0-9][\w.-]{0,80}) {1,40}\| ?")
-_COMPOSE_NUMBERED = Pattern(r"(?P<service>[A-Za-z0-9][\w.-]{0,80}-\d+) {1,40}\| ?")
 _FRAME_BEHIND = Pattern(r"(?P<label>\S.{0,80}?)  File \"[^\"]{1,400}\", (?:line \d|in )")
-_SAMPLE = 400
 
 
 def split_lines(text: str, reference: float | None = None) -> tuple[tuple[LogLine, ...], tuple[str, ...]]:
@@ -36,35 +35,52 @@ def split_lines(text: str, reference: float | None = None) -> tuple[tuple[LogLin
     notes = _shorten(raws)
     if "\r" in whole:
         raws = [without_overwritten(raw) if "\r" in raw else raw for raw in raws]
-    return read_lines(raws, reference), notes
+    if "it/s]" in whole or "s/it]" in whole:
+        raws = [without_bar(raw) if "it" in raw else raw for raw in raws]
+    if powershell.SIGN not in whole:
+        return read_lines(raws, reference), notes
+    raws, numbers = powershell.without_error_records(raws)
+    lines = read_lines(raws, reference)
+    return tuple(msgspec.structs.replace(line, number=numbers[line.number - 1]) for line in lines), notes
 
 
 def read_lines(raws: Sequence[str], reference: float | None = None) -> tuple[LogLine, ...]:
     """Lines (already harmless, one each) without their prefixes."""
     reference = stamps.today() if reference is None else reference
-    compose = _compose_pattern(raws)
-    lines: list[LogLine] = []
-    add = lines.append
-    for number, raw in enumerate(raws, 1):
-        text = raw
-        service = ""
-        if compose is not None:
-            found = compose.match(raw)
-            if found is not None:
-                text, service = raw[found.end() :], found["service"]
-        text, process, time, level = peel(text, reference)
-        if service and process is None:
-            process = Process(name=service)
-        if "\n" in text:
-            for part in text.split("\n"):
-                inner, inner_process, inner_time, inner_level = peel(part, reference)
-                add(LogLine(number, inner, raw, inner_process or process, inner_time or time, inner_level or level))
-        else:
-            add(LogLine(number, text, raw, process, time, level))
+    if verbose.is_verbose(raws):
+        return tuple(verbose.read(raws, reference))
+    if rich_columns.is_rich(raws):
+        return tuple(rich_columns.read(raws))
+    lines = continued.inherited(_peeled(raws, reference), reference)
     labels = _labels(lines)
     if labels:
         return tuple(msgspec.structs.replace(line, text=_without_label(line.text, labels)) for line in lines)
     return tuple(lines)
+
+
+def _peeled(raws: Sequence[str], reference: float) -> list[LogLine]:
+    column = column_of(raws)
+    lines: list[LogLine] = []
+    add = lines.append
+    for number, raw in partial.whole_lines(raws) or enumerate(raws, 1):
+        text = raw
+        writer = None
+        if column is not None:
+            found = column(raw)
+            if found is not None:
+                text, writer = found
+        text, process, time, level = peel(text, reference)
+        if writer is not None:
+            process = writer if process is None else within(writer, process)
+        if "\n" in text:
+            for part in text.split("\n"):
+                inner, inner_process, inner_time, inner_level = peel(part, reference)
+                if inner_process is not None and process is not None:
+                    inner_process = more_specific(process, inner_process)
+                add(LogLine(number, inner, raw, inner_process or process, inner_time or time, inner_level or level))
+        else:
+            add(LogLine(number, text, raw, process, time, level))
+    return lines
 
 
 def _shorten(raws: list[str]) -> tuple[str, ...]:
@@ -76,16 +92,6 @@ def _shorten(raws: list[str]) -> tuple[str, ...]:
         return ()
     first = long[0] + 1
     return (f"{len(long)} lines longer than {MAX_LINE >> 10} KiB shortened in their middle, the first is line {first}",)
-
-
-def _compose_pattern(raws: Sequence[str]) -> Pattern | None:
-    """docker compose: ``vllm-1  | text``. A name without number is believed when most lines have it."""
-    sample = [raw for raw in raws[:_SAMPLE] if raw.strip()]
-    if not sample or not any(" | " in raw or raw.endswith("|") for raw in sample):
-        return None
-    if sum(_COMPOSE.match(raw) is not None for raw in sample) >= 0.8 * len(sample) and len(sample) > 2:
-        return _COMPOSE
-    return _COMPOSE_NUMBERED if any(_COMPOSE_NUMBERED.match(raw) for raw in sample) else None
 
 
 def _labels(lines: Iterable[LogLine]) -> tuple[str, ...]:
