@@ -84,7 +84,7 @@ def _system(case: Case, missing: MissingLibrary) -> Judgement:
         ),
         evidence=(quoted,),
         explains=case.explains(match),
-        remedies=_system_remedies(library.name, library.version, package),
+        remedies=_system_remedies(library.name, package),
         not_remedies=(
             NotARemedy(f"reinstalling {name}", "no wheel of it holds the library"),
             NotARemedy("a symbolic link from a library of another number", "the number stands for the library's interface"),
@@ -94,7 +94,7 @@ def _system(case: Case, missing: MissingLibrary) -> Judgement:
     )  # fmt: skip
 
 
-def _system_remedies(name: str, version: str, package: SystemPackage | None) -> tuple[Remedy, ...]:
+def _system_remedies(name: str, package: SystemPackage | None) -> tuple[Remedy, ...]:
     if package is None:
         return (
             Remedy(kind="system-package", name=name, value="", summary=f"Install the package that holds {name}", commands=(f"apt-file search {name}",), is_sure=False),
