@@ -67,4 +67,4 @@ def test_a_file_that_cannot_be_read_is_named_with_the_reason(tmp_path: Path) -> 
         target = parse_where(str(path))
         assert isinstance(target, FileTarget)
         with pytest.raises(TargetError, match=str(path)):
-            target.read()
+            target.stream()

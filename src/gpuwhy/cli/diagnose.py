@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,9 +11,16 @@ from gpuwhy.cli.failing import unreachable, unusable
 from gpuwhy.cli.group import FAILURE, UNREACHABLE
 from gpuwhy.model.diagnosis import Diagnosis
 
+if TYPE_CHECKING:
+    from gpuwhy.model.event import Log
+    from gpuwhy.targets import Target
+
 
 @click.command("diagnose")
-@click.argument("where")
+@click.argument("where", required=False)
+@click.option(
+    "--log", "-l", "logs", metavar="FILE", multiple=True, help="A further log of the same failure (repeatable)."
+)
 @click.option("--unit", "-u", default="", help="The systemd unit to examine; without it the failing one is looked for.")
 @click.option("--facts", "facts_file", metavar="FILE", help="Facts of the host, given by hand (YAML or JSON).")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -21,7 +29,8 @@ from gpuwhy.model.diagnosis import Diagnosis
 @click.option("--show-work", is_flag=True, help="The record of the investigation too.")
 @click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
 def command(
-    where: str,
+    where: str | None,
+    logs: tuple[str, ...],
     unit: str,
     facts_file: str | None,
     form: str,
@@ -32,7 +41,8 @@ def command(
 ) -> int:
     """Find out why the service at WHERE failed, and what the smallest change is that fixes it.
 
-    WHERE is a log or report file, - for standard input, a snapshot, local, or an SSH destination.
+    WHERE is a log or report file, - for standard input, a snapshot, local, or an SSH destination. Several logs of one
+    failure (ranks, the kernel's) become one case: --log engine.log --log dmesg.txt.
     """
     from gpuwhy.cli.progress import shown_progress
     from gpuwhy.investigate import investigate
@@ -40,20 +50,20 @@ def command(
     from gpuwhy.remedies import prescribe
     from gpuwhy.reports import Detail, write
     from gpuwhy.snapshot import SnapshotError, read_given
-    from gpuwhy.targets import TargetError, parse_where
+    from gpuwhy.targets import TargetError
 
     try:
         given = read_given(facts_file) if facts_file else None
         for warning in given.warnings if given else ():
             click.echo(f"gpuwhy: {warning}", err=True)
-        target = parse_where(where)
+        target, more = _examined(where, logs)
         with shown_progress(target.name) as on_probe:
             facts = given.facts if given else None
-            diagnosis = investigate(target, unit=unit, facts=facts, on_probe=on_probe, deadline=deadline)
+            diagnosis = investigate(target, unit=unit, logs=more, facts=facts, on_probe=on_probe, deadline=deadline)
     except (UnreadableLog, SnapshotError) as error:
         unusable(str(error))
     except TargetError as error:
-        (unusable if not _is_host(where) else unreachable)(str(error))
+        (unreachable if where and _is_host(where) else unusable)(str(error))
     detail = Detail(verbose=verbose or show_work, show_work=show_work)
     try:
         write(prescribe(diagnosis), form, detail, Path(output) if output else None)
@@ -62,6 +72,18 @@ def command(
             raise
         unusable(f"{output}: {error.strerror}")
     return _status(diagnosis)
+
+
+def _examined(where: str | None, logs: tuple[str, ...]) -> tuple[Target, list[Log]]:
+    """The target, and the further logs that belong to it. Without WHERE the first log stands for the target."""
+    from gpuwhy.diagnosis import sign_literals
+    from gpuwhy.logs import open_log
+    from gpuwhy.targets import PathTarget, parse_where
+
+    if where is None and not logs:
+        unusable("name what to examine: a log, a snapshot, local, an SSH destination, or --log FILE")
+    target = parse_where(where) if where is not None else PathTarget(logs[0])
+    return target, [open_log(path, sign_literals()) for path in (logs if where is not None else logs[1:])]
 
 
 def _is_host(where: str) -> bool:

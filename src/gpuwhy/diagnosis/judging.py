@@ -53,6 +53,13 @@ def _finder() -> SignFinder:
     return SignFinder(catalogue().values())
 
 
+def sign_literals() -> frozenset[str]:
+    """The literals by which the signs of all causes are found: lines that hold one must not be passed over."""
+    return frozenset(
+        literal.lower() for entry in catalogue().values() for sign in entry.signs for literal in sign.literals
+    )
+
+
 def _finding(identity: str, family: str, verdict: Verdict) -> Finding:
     return Finding(
         cause=identity,

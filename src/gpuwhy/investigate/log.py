@@ -23,7 +23,7 @@ def diagnose_log(data: bytes, name: str, facts: Facts | None = None) -> Diagnosi
     return diagnose_logs([log], name, facts)
 
 
-def diagnose_logs(logs: Sequence[Log], where: str, facts: Facts | None = None) -> Diagnosis:
+def diagnose_logs(logs: Sequence[Log], where: str, facts: Facts | None = None, unit: str = "") -> Diagnosis:
     """Diagnose logs that were already read; they are one target's, and are merged in time."""
     record = Record()
     known = Facts()
@@ -35,7 +35,7 @@ def diagnose_logs(logs: Sequence[Log], where: str, facts: Facts | None = None) -
     if facts is not None:
         known = known.merged(facts)
         record.add("what is known of the host", "facts given by hand", "ok", f"{len(facts)} facts")
-    incident, judgement = judged(logs, known, record)
+    incident, judgement = judged(logs, known, record, unit)
     return conclude(where, incident, judgement, completed(known), record)
 
 

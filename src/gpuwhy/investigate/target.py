@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
-from gpuwhy.diagnosis import completed
+from gpuwhy.diagnosis import completed, sign_literals
 from gpuwhy.investigate.concluding import conclude
-from gpuwhy.investigate.log import diagnose_log, judged
+from gpuwhy.investigate.log import diagnose_logs, judged
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner, confirmed
-from gpuwhy.logs import facts_in, journal_lines
+from gpuwhy.logs import facts_in, journal_lines, read_stream
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Log
 from gpuwhy.model.fact import Facts
@@ -30,6 +30,9 @@ from gpuwhy.snapshot.collecting import DEADLINE
 from gpuwhy.snapshot.document import Excerpt
 from gpuwhy.targets import Ask, FileTarget, HostTarget, Reply, Target, TargetError
 
+SNAPSHOT_HEAD = 64 << 10
+"""Bytes by which a snapshot is known from a log."""
+
 OnProbe = Callable[[Probe], None]
 
 
@@ -37,17 +40,20 @@ def investigate(
     target: Target,
     *,
     unit: str = "",
+    logs: Sequence[Log] = (),
     facts: Facts | None = None,
     on_probe: OnProbe | None = None,
     deadline: float = DEADLINE,
 ) -> Diagnosis:
     """Find out why a service failed. ``facts`` given by hand win over what is collected.
 
+    ``logs`` are further logs of the same failure (of another rank, the kernel's).
+
     Raises :class:`gpuwhy.targets.TargetError` when the target cannot be reached or read, and
     :class:`gpuwhy.logs.UnreadableLog` or :class:`gpuwhy.snapshot.SnapshotError` for a file that is neither log nor
     snapshot.
     """
-    return examine(target, unit=unit, facts=facts, on_probe=on_probe, deadline=deadline).diagnosis
+    return examine(target, unit=unit, logs=logs, facts=facts, on_probe=on_probe, deadline=deadline).diagnosis
 
 
 class Examination(msgspec.Struct, frozen=True):
@@ -64,26 +70,39 @@ def examine(
     target: Target,
     *,
     unit: str = "",
+    logs: Sequence[Log] = (),
     facts: Facts | None = None,
     on_probe: OnProbe | None = None,
     deadline: float = DEADLINE,
 ) -> Examination:
     """As :func:`investigate`, and hands back the snapshot too."""
     if isinstance(target, FileTarget):
-        data = target.read()
-        if is_snapshot(data):
-            snapshot = decode(data, target.name)
-            return Examination(_diagnosed(snapshot, _Excerpts(snapshot), facts, target.name), snapshot)
-        return Examination(diagnose_log(data, target.name if target.name != "-" else "standard input", facts))
+        return _of_file(target, unit, logs, facts)
     if not isinstance(target, HostTarget):
         raise TargetError(f"{target.name} is no place that can be examined")
     with Session(target, unit) as session:
         snapshot = session.collect(on_probe, deadline)
-        diagnosis = _diagnosed(snapshot, session, facts, target.name)
+        diagnosis = _diagnosed(snapshot, session, logs, facts, target.name)
         return Examination(diagnosis, session.snapshot)
 
 
-def _diagnosed(snapshot: Snapshot, source: Questioner, given: Facts | None, where: str) -> Diagnosis:
+def _of_file(target: FileTarget, unit: str, logs: Sequence[Log], facts: Facts | None) -> Examination:
+    with target.stream() as stream:
+        try:
+            begun = stream.read(SNAPSHOT_HEAD)
+            if is_snapshot(begun):
+                snapshot = decode(begun + stream.read(), target.name)
+                return Examination(_diagnosed(snapshot, _Excerpts(snapshot), logs, facts, target.name), snapshot)
+            name = target.name if target.name != "-" else "standard input"
+            log = read_stream(stream, name, sign_literals(), begun)
+        except OSError as error:
+            raise TargetError(f"{target.name}: {error.strerror or error}") from error
+    return Examination(diagnose_logs([log, *logs], name, facts, unit))
+
+
+def _diagnosed(
+    snapshot: Snapshot, source: Questioner, more: Sequence[Log], given: Facts | None, where: str
+) -> Diagnosis:
     record = Record()
     for probe in snapshot.probes:
         record.add(
@@ -94,7 +113,7 @@ def _diagnosed(snapshot: Snapshot, source: Questioner, given: Facts | None, wher
             duration=probe.duration,
         )
     unit = _unit(snapshot)
-    logs = _logs(snapshot, unit)
+    logs = [*_logs(snapshot, unit), *more]
     known = Facts()
     for log in logs:
         known = known.merged(facts_in(log))

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gpuwhy.logs.events import find_events
     from gpuwhy.logs.incidents import find_incidents
     from gpuwhy.logs.journal import journal_lines
-    from gpuwhy.logs.reading import kernel_lines, open_log, read_bytes, read_report
+    from gpuwhy.logs.reading import kernel_lines, open_log, read_bytes, read_report, read_stream
     from gpuwhy.logs.stated_facts import facts_in
 
 __all__ = [
@@ -23,6 +23,7 @@ __all__ = [
     "open_log",
     "read_bytes",
     "read_report",
+    "read_stream",
 ]
 
 _HOMES = {
@@ -35,6 +36,7 @@ _HOMES = {
     "open_log": "reading",
     "read_bytes": "reading",
     "read_report": "reading",
+    "read_stream": "reading",
 }
 
 

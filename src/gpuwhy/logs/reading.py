@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+import stat
+from collections.abc import Iterable, Iterator
+from itertools import chain
 from pathlib import Path
+from typing import BinaryIO
 
 import msgspec
 
-from gpuwhy.logs import decoding, journal, reports
+from gpuwhy.logs import decoding, interest, journal, reports, sifting, unpacking
 from gpuwhy.logs.decoding import UnreadableLog
 from gpuwhy.logs.lines import split_lines
 from gpuwhy.logs.patterns import Pattern
@@ -17,7 +20,8 @@ from gpuwhy.model.event import Log, LogLine
 _BOOT_SECONDS = Pattern(r"\[ *(\d{1,8}\.\d{6})\]")
 _KERNEL_SHARE = 0.8
 _KERNEL_LINE = Pattern(r"(?:<\d+>)?\[ *\d{1,8}\.\d{6}\]|\S{0,40}kernel: ")
-MAX_INPUT = 4 << 30
+WHOLE = 8 << 20
+"""Bytes up to which every line of a log is read closely; that takes a third of a second."""
 
 
 def read_bytes(data: bytes, name: str) -> Log:
@@ -33,8 +37,11 @@ def read_bytes(data: bytes, name: str) -> Log:
     return _from_text(text, name, "", notes, None)
 
 
-def open_log(path: str | os.PathLike[str]) -> Log:
-    """The log in a file. Raises UnreadableLog with the reason when it cannot be opened or is no text."""
+def open_log(path: str | os.PathLike[str], signs: Iterable[str] = ()) -> Log:
+    """The log in a file, as :func:`read_stream` reads it.
+
+    Raises UnreadableLog with the reason when it cannot be opened or is no text.
+    """
     name = os.fspath(path)
     place = Path(path)
     try:
@@ -42,13 +49,94 @@ def open_log(path: str | os.PathLike[str]) -> Log:
             raise UnreadableLog(f"{name}: a directory")
         if not place.is_file():
             raise UnreadableLog(f"{name}: {'no regular file' if place.exists() else 'no such file'}")
-        if place.stat().st_size > MAX_INPUT:
-            raise UnreadableLog(f"{name}: larger than {MAX_INPUT >> 30} GiB; cut out the part around the crash")
-        data = place.read_bytes()
+        with place.open("rb") as file:
+            return read_stream(file, name, signs)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UnreadableLog(f"{name}: {reason}") from error
-    return read_bytes(data, name)
+
+
+def read_stream(stream: BinaryIO, name: str, signs: Iterable[str] = (), begun: bytes = b"") -> Log:
+    """The log in a stream, in memory that does not grow with it.
+
+    What fits into :data:`WHOLE` bytes is read whole. Of a longer one the lines are kept that can matter: those that
+    hold what an event, a stated fact or one of ``signs`` (literals of causes) begins with, what stands around them, and
+    both ends; a line's number is that in the whole log. ``begun`` is what was read of the stream already. Of a file that
+    grows meanwhile, what was there at the beginning is read.
+
+    Raises UnreadableLog for what is no text, and OSError.
+    """
+    blocks = _blocks(stream, begun)
+    head = b""
+    for block in blocks:
+        head += block
+        if len(head) > WHOLE:
+            break
+    if len(head) <= WHOLE and not _is_compressed(head):
+        return read_bytes(head, name)
+    notes: list[str] = []
+    unpacked = unpacking.plain(chain((head,), blocks), notes)
+    first: list[bytes] = []
+    size = 0
+    for block in unpacked:
+        first.append(block)
+        size += len(block)
+        if size > WHOLE:
+            break
+    beginning = b"".join(first)
+    if size <= WHOLE:
+        return _noted(read_bytes(beginning, name), tuple(notes))
+    return _sifted(beginning, chain((beginning,), unpacked), name, signs, notes)
+
+
+def _sifted(beginning: bytes, blocks: Iterable[bytes], name: str, signs: Iterable[str], notes: list[str]) -> Log:
+    is_export = journal.is_export(beginning)
+    if not is_export:
+        decoding.decode(beginning[: 1 << 16], name)  # refuses what is no text before all of it is searched
+    separator = b"\n\n" if is_export else b"\n"
+    wanted = interest.literals() | {sign.lower() for sign in signs if len(sign) >= interest.SHORTEST}
+    sifted = sifting.sift(blocks, wanted, separator)
+    text = separator.join(sifted.lines) + separator
+    if is_export:
+        log = journal.journal_lines(journal.entries_of_export(text), name)
+    else:
+        decoded, more = decoding.decode(text, name)
+        log = _from_text(decoded, name, "", more, None)
+    return Log(log.name, log.kind, _renumbered(log.lines, sifted.numbers), (*notes, *sifted.notes, *log.notes))
+
+
+def _renumbered(lines: tuple[LogLine, ...], numbers: tuple[int, ...]) -> tuple[LogLine, ...]:
+    last = len(numbers)
+    return tuple(
+        msgspec.structs.replace(line, number=numbers[min(line.number, last) - 1]) if numbers else line for line in lines
+    )
+
+
+def _blocks(stream: BinaryIO, begun: bytes) -> Iterator[bytes]:
+    """The stream to the end that it has now: a log that is written meanwhile has no other."""
+    left = _size_now(stream)
+    if begun:
+        yield begun
+        left = None if left is None else left - len(begun)
+    while left is None or left > 0:
+        block = stream.read(unpacking.BLOCK if left is None else min(left, unpacking.BLOCK))
+        if not block:
+            return
+        left = None if left is None else left - len(block)
+        yield block
+
+
+def _size_now(stream: BinaryIO) -> int | None:
+    """The size of a regular file; None for a pipe, which ends when its writer does."""
+    try:
+        status = os.fstat(stream.fileno())
+    except (OSError, ValueError, AttributeError):
+        return None
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _is_compressed(head: bytes) -> bool:
+    return head.startswith((b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd"))
 
 
 def read_report(text: str, name: str = "report") -> Log:

@@ -1,6 +1,17 @@
 """Reaches the place where the stack runs: this machine, a host over the user's OpenSSH, or a file that stands for one."""
 
+from gpuwhy.targets.file import PathTarget
 from gpuwhy.targets.interface import Ask, Connection, FileTarget, HostTarget, Reply, Target, TargetError
 from gpuwhy.targets.where import parse_where
 
-__all__ = ["Ask", "Connection", "FileTarget", "HostTarget", "Reply", "Target", "TargetError", "parse_where"]
+__all__ = [
+    "Ask",
+    "Connection",
+    "FileTarget",
+    "HostTarget",
+    "PathTarget",
+    "Reply",
+    "Target",
+    "TargetError",
+    "parse_where",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, BinaryIO, Protocol, runtime_checkable
 
 import msgspec
 
@@ -89,6 +89,6 @@ class HostTarget(Target, Protocol):
 class FileTarget(Target, Protocol):
     """Something written down: a log, a report, a snapshot."""
 
-    def read(self) -> bytes:
-        """All of it. Raises TargetError."""
+    def stream(self) -> BinaryIO:
+        """Its bytes, to be read once. Raises TargetError; reading it can raise OSError."""
         ...
