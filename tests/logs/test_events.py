@@ -148,13 +148,19 @@ def test_xid() -> None:
         "[Fri Mar  3 04:44:24 2023] NVRM: Xid (PCI:0000:61:00): 119, pid=1365232, name=nvidia-smi, Timeout waiting for RPC from GSP!"
     )
     assert (event.kind, event.tool, event.is_fatal) == ("kernel", "xid", True)
-    assert event.detail == {"number": "119", "device": "PCI:0000:61:00", "pid": "1365232", "process": "nvidia-smi"}
+    assert event.detail == {
+        "number": "119",
+        "device": "PCI:0000:61:00",
+        "pid": "1365232",
+        "process": "nvidia-smi",
+        "meaning": "the GPU's system processor (GSP) does not answer",
+    }
     event = first(
         "kernel: NVRM: Xid (PCI:0000:dc:00): 45, pid=18, name=python3, Ch 00000001 caused by previous Xid 149"
     )
     assert event.detail["previous_xid"] == "149"
     event = first("NVRM: Xid (PCI:0000:01:00): 79, GPU has fallen off the bus.")
-    assert event.detail == {"number": "79", "device": "PCI:0000:01:00"}
+    assert event.detail == {"number": "79", "device": "PCI:0000:01:00", "meaning": "the GPU has fallen off the bus"}
 
 
 @pytest.mark.parametrize(

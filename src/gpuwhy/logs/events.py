@@ -14,16 +14,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from gpuwhy.logs import echoes, tracebacks
+from gpuwhy.logs import continuations, echoes, tracebacks
+from gpuwhy.logs.attribution import attributed
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers import (
     builds,
+    collectives,
     complaints,
+    containers,
     crashes,
+    cuda,
     deaths,
     informing,
     kernel,
     lifecycle,
+    platforms,
     symptoms,
     units,
 )
@@ -35,9 +40,8 @@ from gpuwhy.model.evidence import Place
 MAX_EVENTS = 20_000
 """Events kept of one log: a crash loop of a week has fewer that differ."""
 MAX_TEXT = 4000
-MORE_LINES = 12
 _SEVERE = frozenset({"warning", "error", "critical"})
-_EXCEPTION_LITERALS = (
+EXCEPTION_LITERALS = (
     "error.",
     "exceptions.",
     "exc.",
@@ -61,8 +65,6 @@ _IN_PROSE = Pattern(
 _CODE = Pattern(r"\s*(?:raise|except|return|from|import|class|def|if|elif|assert|self\.|@)\b|.*\bexcept \w")
 _BULLET = Pattern(r"(?:[-*•>]|\d{1,3}[.)])\s+")
 _PYTEST = Pattern(r"E\s{1,10}")
-_WARN_CALL = Pattern(r"\s{2,}(?:\w+\.)*_?warn(?:ing|_once)?\(")
-_CUDA_ADVICE = ("CUDA kernel errors", "For debugging", "Compile with", "Search for `cuda", "Device-side assertion")
 _MOMENT = Pattern(r"\b0x[0-9a-fA-F]{4,16}\b")
 
 
@@ -150,10 +152,26 @@ def _identity(event: Event) -> object:
     return (event.kind, event.tool, event.is_echo, _MOMENT.sub("", event.text))
 
 
-_READERS = (builds, complaints, crashes, deaths, informing, kernel, lifecycle, symptoms, units)
-_BUILDS, _COMPLAINTS, _CRASHES, _DEATHS, _INFORMING, _KERNEL, _LIFECYCLE, _SYMPTOMS, _UNITS, _EXCEPTION = (
-    1 << at for at in range(10)
+_READERS = (
+    builds,
+    collectives,
+    complaints,
+    containers,
+    crashes,
+    cuda,
+    deaths,
+    informing,
+    kernel,
+    lifecycle,
+    platforms,
+    symptoms,
+    units,
 )
+_BIT = {module: 1 << at for at, module in enumerate(_READERS)}
+_EXCEPTION = 1 << len(_READERS)
+_BY_TEXT = (kernel, units, builds)
+"""Readers that need no level, asked first: what they know is said in fixed words."""
+_BY_LEVEL = (deaths, platforms, collectives, cuda, crashes, containers)
 
 
 @functools.cache
@@ -161,7 +179,7 @@ def _literals() -> tuple[object, tuple[int, ...]]:
     """The automaton for all literals, and for each literal which readers want to see its line (a bit for each)."""
     import ahocorasick_rs
 
-    wanted: dict[str, int] = dict.fromkeys(_EXCEPTION_LITERALS, _EXCEPTION)
+    wanted: dict[str, int] = dict.fromkeys(EXCEPTION_LITERALS, _EXCEPTION)
     for at, module in enumerate(_READERS):
         for literal in module.LITERALS:
             wanted[literal] = wanted.get(literal, 0) | 1 << at
@@ -170,7 +188,7 @@ def _literals() -> tuple[object, tuple[int, ...]]:
 
 def _candidates(lines: Sequence[LogLine]) -> dict[int, int]:
     """Positions of the lines that may say something, each with the readers that want to see it."""
-    found = {at: _COMPLAINTS for at, line in enumerate(lines) if line.level in _SEVERE}
+    found = {at: _BIT[complaints] for at, line in enumerate(lines) if line.level in _SEVERE}
     starts = [0]
     length = 0
     for line in lines:
@@ -221,11 +239,15 @@ def _is_of_faulthandler(lines: Sequence[LogLine], at: int) -> bool:
 def _of_traceback(log: Log, lines: Sequence[LogLine], found: tracebacks.Traceback) -> Event:
     first, last = lines[found.first], lines[found.last]
     headline = _headline(found.exceptions)
+    text = _said(headline)
+    tool, detail = attributed(text)
     level = lines[max(found.owned, default=found.first)].level
     return Event(
         id=0,
         kind="exception",
-        text=_said(headline),
+        text=text,
+        tool=tool,
+        detail=detail,
         place=_place(log, _line_of(lines, found, headline)),
         span=Span(log.name, first.number, last.number),
         time=first.time if first.time is not None else last.time,
@@ -289,7 +311,7 @@ def _of_line(log: Log, lines: Sequence[LogLine], at: int, wanted: int, quoted: s
         return None, at + 1
     end = at + 1
     if found.takes_more:
-        end = _end_of_more(lines, at, found, quoted)
+        end = continuations.end_of(lines, at, found, quoted)
     text = "\n".join(part.text.rstrip() for part in lines[at:end]).strip()[:MAX_TEXT]
     event = Event(
         id=0,
@@ -318,23 +340,19 @@ def _recognise(line: LogLine, wanted: int) -> Recognised | None:
     if line.process is not None and line.process.name in ("kernel", "systemd"):
         return kernel.recognise(text) or units.recognise(text)
     found = complaints.recognise_python_warning(text)
-    if found is None and wanted & _KERNEL:
-        found = kernel.recognise(text)
-    if found is None and wanted & _UNITS:
-        found = units.recognise(text)
-    if found is None and wanted & _BUILDS:
-        found = builds.recognise(text)
-    if found is None and wanted & _DEATHS:
-        found = deaths.recognise(text, level)
-    if found is None and wanted & _CRASHES:
-        found = crashes.recognise(text, level)
-    if found is None and wanted & _LIFECYCLE:
+    for text_reader in _BY_TEXT:
+        if found is None and wanted & _BIT[text_reader]:
+            found = text_reader.recognise(text)
+    for reader in _BY_LEVEL:
+        if found is None and wanted & _BIT[reader]:
+            found = reader.recognise(text, level)
+    if found is None and wanted & _BIT[lifecycle]:
         found = lifecycle.recognise(text)
-    if found is None and wanted & _INFORMING:
+    if found is None and wanted & _BIT[informing]:
         found = informing.recognise(text)
-    if found is None and wanted & _SYMPTOMS:
+    if found is None and wanted & _BIT[symptoms]:
         found = symptoms.recognise(text, level)
-    if found is None and wanted & _COMPLAINTS:
+    if found is None and wanted & _BIT[complaints]:
         found = complaints.recognise(text, level)
     return found
 
@@ -381,10 +399,14 @@ def _of_exception(log: Log, lines: Sequence[LogLine], at: int, name: str, messag
     whole = "\n".join([message, *(part.text.rstrip() for part in lines[at + 1 : end])]).strip()[:MAX_TEXT]
     span = Span(log.name, line.number, lines[end - 1].number)
     block = RaisedException(name, whole, (), "", span)
+    text = _said(block)
+    tool, detail = attributed(text)
     event = Event(
         id=0,
         kind="exception",
-        text=_said(block),
+        text=text,
+        tool=tool,
+        detail=detail,
         place=_place(log, line),
         span=span,
         time=line.time,
@@ -403,41 +425,6 @@ def _without_inner(lines: Sequence[LogLine], at: int, end: int) -> int:
         if builds.recognise(lines[here].text) is not None or kernel.recognise(lines[here].text) is not None:
             return here
     return end
-
-
-def _end_of_more(lines: Sequence[LogLine], at: int, found: Recognised, quoted: set[int]) -> int:
-    """Where the message of ``lines[at]`` ends: Python's warnings at the source line they quote, others with the
-    indented lines below them."""
-    first = lines[at]
-    shape = (first.level, len(first.raw) > len(first.text))
-    end = at + 1
-    while end < len(lines) and end - at <= MORE_LINES and end not in quoted:
-        line = lines[end]
-        if (line.level, len(line.raw) > len(line.text)) != shape:
-            break
-        if found.tool == "python" and found.kind == "warning":
-            if _WARN_CALL.match(line.text):
-                return end + 1
-            if not _continues_warning(lines, at, end):
-                break
-        elif first.text.startswith("|"):
-            if not line.text.startswith("|"):  # the rows of a table are one statement
-                break
-        elif not line.text.startswith((" ", "\t", *_CUDA_ADVICE)):
-            break
-        end += 1
-    return end
-
-
-def _continues_warning(lines: Sequence[LogLine], at: int, here: int) -> bool:
-    text = lines[here].text
-    if text.startswith("  "):
-        return True
-    if not text.strip():
-        return here + 1 < len(lines) and lines[here + 1].text.startswith("  ")
-    if tracebacks.starts_exception(text) or complaints.PYTHON_WARNING.search(text[:1500]) or not text[0].isalnum():
-        return False
-    return lines[at].text.rstrip().endswith("Warning:")  # the whole message stands below
 
 
 def _place(log: Log, line: LogLine) -> Place:

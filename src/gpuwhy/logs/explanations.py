@@ -89,10 +89,15 @@ def explained(failure: Event, life: Sequence[Event]) -> Event | None:
             if event is failure:
                 if explanation.is_earlier:
                     break
-            elif event.kind != "kernel" and explanation.reason.search(event.text[:LONGEST]) is not None:
-                if not explanation.is_unfinished or _is_unfinished(event, failure, life):
-                    return event
+            elif _is_reason(event, explanation) and (
+                not explanation.is_unfinished or _is_unfinished(event, failure, life)
+            ):
+                return event
     return None
+
+
+def _is_reason(event: Event, explanation: Explanation) -> bool:
+    return event.kind != "kernel" and explanation.reason.search(event.text[:LONGEST]) is not None
 
 
 def _is_unfinished(begun: Event, failure: Event, life: Sequence[Event]) -> bool:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import msgspec
 
-from gpuwhy.logs import engines
+from gpuwhy.logs import engines, ranks
 from gpuwhy.logs.events import fold, numbered, recognised
 from gpuwhy.logs.explanations import explained
 from gpuwhy.model.event import Event, Log, LogLine
@@ -41,7 +41,7 @@ def find_incidents(logs: Sequence[Log], unit: str = "") -> Incident:
     chosen = (ran or failed or lives or [[]])[-1]
     before = _before(timeline, own, chosen, unit)
     kept_before = fold(before)
-    events = list(numbered([*kept_before, *fold(_with_survivors(chosen, logs))]))
+    events = list(numbered([*kept_before, *fold(ranks.compared(_with_survivors(chosen, logs)))]))
     life = events[len(kept_before) :]
     primary = _primary(life)
     if primary is not None:
@@ -199,7 +199,7 @@ def _primary(life: Sequence[Event]) -> Event | None:
     Such a line takes the frames of the failure along: they tell which program and which of its parts failed.
     """
     first = _first_abnormal(life)
-    reason = None if first is None else explained(first, life)
+    reason = None if first is None else explained(first, life) or ranks.odd_one(first, life)
     if first is None or reason is None:
         return first
     detail = {**reason.detail, "surfaced_as": first.text.partition("\n")[0][:300]}
@@ -224,7 +224,10 @@ def _warned_by_nccl(first: Event, life: Sequence[Event]) -> Event | None:
     """NCCL's exceptions repeat a status (``unhandled system error``); its warning before them says what happened."""
     if "nccl" not in first.text.lower():
         return None
-    return next((event for event in life[: life.index(first)] if event.tool == "nccl" and not event.is_echo), None)
+    before = life[: life.index(first)]
+    return next(
+        (event for event in before if event.kind == "warning" and event.tool == "nccl" and not event.is_echo), None
+    )
 
 
 def _first_own(fatal: Sequence[Event]) -> Event | None:

@@ -2,7 +2,6 @@
 
 Failed to get device capability: SM 12.x requires CUDA >= 12.9.      a swallowed exception: no level, no prefix
 /opt/.../torch/cuda/__init__.py:287: UserWarning:                    Python's warnings; the text can follow below
-worker-0:7100:7172 [0] misc/ibvwrap.cc:278 NCCL WARN Call to ibv_reg_mr_iova2 failed ...
 """
 
 from __future__ import annotations
@@ -13,13 +12,12 @@ from gpuwhy.logs.recognisers._types import Recognised
 LITERALS = (
     "Warning", "WARN", "warning", "Failed", "failed", "Error", "ERROR", "error", "annot ", "ould not", "Unable", "unable", "not found", "No such", "denied", "refused", "imed out", "imeout",
     "nsupported", "not supported", "ncompatible", "not compatible", "mismatch", "nvalid", "orrupt", "issing", "nsufficient", "ut of memory", "No space", "xception", "don't match",
-    "No available", "Could NOT", "too old", "too long", "not available", "unavailable", "Read-only", "SIGTERM", "NCCL WARN", "not divisible", "must be divisible", "larger than", "requires ",
+    "No available", "Could NOT", "too old", "too long", "not available", "unavailable", "Read-only", "SIGTERM", "not divisible", "must be divisible", "larger than", "requires ",
     "trust_remote_code", "hang", "hung", "stuck", "no further output", "was built for", "wasn't build",
 )  # fmt: skip
 PYTHON_WARNING = Pattern(
     r"(?P<path>\S{1,500}|<\w{1,40}>):(?P<line>\d{1,9}): (?P<category>(?:[\w.]{1,100}\.)?\w{0,60}Warning): ?(?P<message>.*)$"
 )
-_NCCL = Pattern(r"NCCL WARN")
 _UNLEVELLED = Pattern(
     r"\b(?:[Ff]ail(?:ed|ure)|[Ee]rror|ERROR|WARN(?:ING)?|[Ww]arning:|[Cc]annot|[Cc]ould not|[Uu]nable to|not found|No such file|[Dd]enied|refused|[Tt]imed out|[Uu]nsupported|not supported|"
     r"[Ii]ncompatible|not compatible|[Mm]ismatch\w*|[Ii]nvalid|[Cc]orrupt\w*|[Mm]issing|[Ii]nsufficient|[Oo]ut of memory|No space left|don't match|too old|Read-only file|not divisible|must be divisible|"
@@ -35,8 +33,6 @@ def recognise(text: str, level: str = "") -> Recognised | None:
     if not text.strip():
         return None
     shown = text[:LONGEST]
-    if _NCCL.search(shown):
-        return Recognised("warning", "nccl", {"level": "warning"})
     if level in ("warning", "error", "critical"):
         return Recognised("warning", "", {"level": level}, takes_more=True)
     if level in ("info", "debug"):

@@ -1,11 +1,13 @@
 """Programs that end in native code: they leave a bare line and no traceback.
 
-Failed: Cuda error /workspace/csrc/custom_all_reduce.cuh:164 'invalid argument'
-CUDA error 35 at .../ggml-cuda.cu:4236: CUDA driver version is insufficient for CUDA runtime version
 terminate called after throwing an instance of 'c10::AcceleratorError'
 Fatal Python error: Bus error
 [TensorRT-LLM][ERROR] Assertion failed: Unsupported architecture (...fmhaRunner.cpp:87)
-thread 'main' panicked at src/main.rs:1:
+thread 'main' (7863) panicked at src/main.rs:1:5:
+free(): invalid pointer
+bash: line 1:  7887 Segmentation fault      ./server
+
+What CUDA's own errors carry is told by :mod:`gpuwhy.logs.recognisers.cuda`, which is asked before.
 """
 
 from __future__ import annotations
@@ -15,36 +17,44 @@ from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
     "terminate called", "what():", "Fatal Python error", "Segmentation fault", "Bus error", "core dumped", "Aborted", "SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE",
-    "GGML_ASSERT", "CUDA error", "Cuda error", "CUDA Error", "cuda error", "cuda runtime error", "CUDA failure", "Cuda failure", "CUDNN_STATUS", "CUBLAS_STATUS",
-    "[TensorRT-LLM][ERROR]", "panicked at", "Assertion", "assertion", "Check failed", "CHECK failed", "double free", "corrupted", "malloc(): ", "free(): ", "munmap_chunk",
-    "stack smashing", "Illegal instruction", "cudaError", "CUDA_ERROR", "Watchdog caught", "no kernel image", "PTX was compiled", "Floating point exception",
-    "error loading model", "unknown model architecture", "nvidia-container-cli", "OCI runtime", "docker: Error", "Error response from daemon", "Failed to initialize NVML",
-    "failed with error code", "returned 802", "signal arrived", "std::", "c10::Error", "symbol lookup error", "error while loading shared libraries", "FATAL: ",
+    "GGML_ASSERT", "ggml_abort", "[TensorRT-LLM][ERROR]", "[TRT-LLM] [E]", "panicked at", "Assertion", "assertion", "Check failed", "CHECK failed", "double free", "corrupted",
+    "malloc(): ", "free(): ", "munmap_chunk", "realloc(): ", "malloc_consolidate", "stack smashing", "buffer overflow detected", "Illegal instruction", "Floating point exception",
+    "Trace/breakpoint trap", "Bad system call", "error loading model", "unknown model architecture", "Failed to initialize NVML", "failed with error code", "signal arrived", "std::",
+    "c10::Error", "symbol lookup error", "error while loading shared libraries", "SIGNAL RECEIVED", "ggml-", "ggml.c",
 )  # fmt: skip
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("python", r"Fatal Python error: "),
     ("c++", r"terminate called (?:after throwing an instance of|without an active exception|recursively)"),
     ("c++", r"^\s*what\(\):"),
     ("rust", r"thread '.{1,80}' (?:\(\d+\) )?panicked at"),
-    ("glibc", r"^(?:double free or corruption|free\(\): |malloc\(\): |munmap_chunk\(\): |corrupted (?:size|double-linked|unsorted)|realloc\(\): |\*\*\* stack smashing)"),
-    ("nccl", r"Watchdog caught collective operation timeout"),
+    ("glibc", r"^(?:double free or corruption|free\(\): |malloc\(\): |munmap_chunk\(\): |malloc_consolidate\(\): |corrupted (?:size|double-linked|unsorted)|realloc\(\): )"),
+    ("glibc", r"^\*\*\* (?:stack smashing|buffer overflow) detected|^\*\*\* Error in `.{1,300}': "),
     ("tensorrt-llm", r"\[TensorRT-LLM\]\[ERROR\]|\[TRT-LLM\] \[E\]"),
-    ("ggml", r"GGML_ASSERT"),
-    ("cuda", r"(?:^|\W)C(?:UDA|uda) (?:[Ee]rror|[Ff]ailure)\b|cuda runtime error|cuda(?:GetDevice\w*|Error[A-Z]\w+)|\bCUDA_ERROR_\w+"),
-    ("cuda", r"\b(?:CUDNN|CUBLAS|CUSOLVER|CUSPARSE|CUFFT|NPP)_STATUS_(?!SUCCESS)\w+"),
-    ("cuda", r"no kernel image is available|the provided PTX was compiled with an unsupported toolchain"),
+    ("ggml", r"GGML_ASSERT|\bggml[\w./-]{0,200}\.(?:c|cpp|cu|m|h):\d+: (?!CUDA error)\S"),
     ("assert", r"Assertion [`'\"].{1,800}[`'\"] failed|\bCheck failed: |CHECK failed|^Assertion failed|assertion failed"),
-    ("signal", r"^(?:\S{1,100}: line \d+: +\d+ )?(?:Segmentation fault|Bus error|Illegal instruction|Floating point exception|Aborted|Trace/breakpoint trap)(?: +\(core dumped\))?(?: .{0,400})?$"),
-    ("signal", r"(?:received|got|caught|Caught|Received|with|by|terminated by|Signal:?) (?:fatal )?(?:signal )?(?:SIGSEGV|SIGBUS|SIGABRT|SIGILL|SIGFPE)|!!!!!!! Segfault encountered|Caught signal (?:11|7|6|4)\b"),
+    ("signal", r"^(?:\S{1,100}: (?:line \d+: +|\s{1,4})\d+ )?(?:Segmentation fault|Bus error|Illegal instruction|Floating point exception|Aborted|Trace/breakpoint trap|Bad system call)(?: +\(core dumped\))?(?: .{0,400})?$"),
+    ("signal", r"(?:received|got|caught|Caught|Received|with|by|terminated by|Signal:?|SIGNAL RECEIVED:?) (?:fatal )?(?:signal )?(?:SIGSEGV|SIGBUS|SIGABRT|SIGILL|SIGFPE)|!!!!!!! Segfault encountered"),
+    ("signal", r"[Cc]aught signal (?:11|7|6|4)\b|^SIG(?:SEGV|BUS|ILL|FPE): "),
     ("llama.cpp", r"error loading model|unknown model architecture"),
-    ("container", r"nvidia-container-cli: |OCI runtime (?:create|exec) failed|^docker: Error|Error response from daemon|unresolvable CDI devices|unable to start container process"),
     ("nvml", r"Failed to initialize NVML"),
     ("loader", r"symbol lookup error: |error while loading shared libraries: "),
-    ("cuda", r"^FATAL: kernel "),
 )  # fmt: skip
 _COMPILED = tuple((tool, Pattern(pattern)) for tool, pattern in _PATTERNS)
 _FATAL_LEVELS = frozenset({"", "error", "critical"})
-_CODE_AT = Pattern(r"(?:[Cc]ode=|error |\()(\d{1,4})(?:\(|\)| at |:|$)")
+_SIGNALS = (
+    ("11", Pattern(r"Segmentation fault|SIGSEGV|Segfault|signal 11\b")),
+    ("7", Pattern(r"Bus error|SIGBUS|signal 7\b")),
+    ("6", Pattern(r"Aborted|SIGABRT|signal 6\b")),
+    ("4", Pattern(r"Illegal instruction|SIGILL|signal 4\b")),
+    ("8", Pattern(r"Floating point exception|SIGFPE")),
+    ("5", Pattern(r"Trace/breakpoint trap")),
+    ("31", Pattern(r"Bad system call")),
+)
+_SITE = Pattern(
+    r"(?P<file>[\w./+@-]{1,200}\.(?:cuh?|cpp|cc|cxx|c|hpp|h|m|rs|inl)):(?P<line>\d{1,6})(?::(?P<column>\d{1,4}))?"
+)
+_THROWN = Pattern(r"throwing an instance of '(?P<type>.{1,200}?)'")
+_TAKING_MORE = frozenset({"c++", "rust", "python", "ggml"})
 LONGEST = 2000
 
 
@@ -54,25 +64,35 @@ def recognise(text: str, level: str = "") -> Recognised | None:
         return None
     for tool, pattern in _COMPILED:
         if pattern.search(shown) is not None:
-            detail = {}
-            code = _CODE_AT.search(shown) if tool == "cuda" else None
-            if code:
-                detail["code"] = code.group(1)
             return Recognised(
                 "crash",
                 tool,
-                detail,
+                _details(tool, shown),
                 is_echo=_is_echo(tool, shown),
                 is_fatal=level in _FATAL_LEVELS,
-                takes_more=tool in ("c++", "rust", "python", "ggml", "cuda"),
+                takes_more=tool in _TAKING_MORE,
             )
     return None
 
 
+def _details(tool: str, text: str) -> dict[str, str]:
+    """``signal`` (its number), ``thrown`` (a C++ type) and ``site`` (``file:line``), as the kind of crash has them."""
+    detail: dict[str, str] = {}
+    if tool in ("signal", "python"):
+        number = next((number for number, pattern in _SIGNALS if pattern.search(text)), None)
+        if number is not None:
+            detail["signal"] = number
+    thrown = _THROWN.search(text) if tool == "c++" else None
+    if thrown is not None:
+        detail["thrown"] = thrown["type"]
+    site = _SITE.search(text) if tool in ("rust", "ggml", "assert", "tensorrt-llm") else None
+    if site is not None:
+        detail["site"] = f"{site['file']}:{site['line']}"
+    return detail
+
+
 def _is_echo(tool: str, text: str) -> bool:
     """An abort's name says how the program ended, what was printed before it says why."""
-    if tool == "signal":
-        return text.startswith("Aborted") or "SIGABRT" in text
-    if tool == "cuda":  # "ggml-cuda.cu:72: CUDA error": which one stands in the lines that follow
-        return "kernel errors might be" in text or text.rstrip().endswith(("CUDA error", "CUDA error:"))
-    return False
+    return (tool == "signal" and ("Aborted" in text or "SIGABRT" in text)) or text.startswith(
+        "Fatal Python error: Aborted"
+    )

@@ -15,10 +15,10 @@ from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
     "SOCKET_IFNAME set", "no socket interface found", "reserved for KV Cache is -", "Available KV cache memory: -", "JIT Pre-Compile session",
-    "Fetching cubin", " from library /", "Last NCCL warning",
+    "Fetching cubin", " from library /",
 )  # fmt: skip
 _PATTERNS: tuple[tuple[str, Pattern], ...] = (
-    ("nccl", Pattern(r"no socket interface found|Last NCCL warning")),
+    ("nccl", Pattern(r"no socket interface found")),
     ("network", Pattern(r"(?:NCCL|GLOO)_SOCKET_IFNAME set (?:by environment )?to \S")),
     ("memory", Pattern(r"(?:memory reserved for KV Cache is|Available KV cache memory:) -\d")),
     ("compile", Pattern(r"Entering DeepGEMM JIT Pre-Compile session")),

@@ -8,19 +8,23 @@ python3[4711]: segfault at 0 ip 00007f... sp ... error 4 in libcuda.so[...]
 
 from __future__ import annotations
 
+import re
+
 from gpuwhy.logs.echoes import ECHO_XIDS
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
+from gpuwhy.logs.recognisers.xids import meaning_of_sxid, meaning_of_xid
 
 LITERALS = (
     "oom", "Out of memory: Kill", "out of memory: Kill", "NVRM", "Xid", "SXid", "IO_PAGE_FAULT", "DMAR", "AER:", "pcieport", "segfault at",
     "general protection", "traps: ", "Hardware Error", "PCIe Bus Error", "Surprise Down", "nvidia-nvlink", "nvidia-uvm", "blocked for more than", "mce:", "trap invalid opcode",
-    "trap divide", "RxErr", "mlx5_core", "nvswitch",
+    "trap divide", "RxErr", "mlx5_core", "nvswitch", "EDAC", "Machine Check", "nvidia: probe", "pciehp", "soft lockup", "hard LOCKUP", "Kernel panic", "BUG: ", "page allocation failure",
+    "I/O error", "EXT4-fs error", "XFS ", "nvme ",
 )  # fmt: skip
 _KILLED = Pattern(
     r"[Oo]ut of memory: Kill(?:ed)? process (?:(?P<pid>\d{1,10}) )?\((?P<name>[^)]{1,100})\)(?P<rest>.{0,400})"
 )
-_RSS = Pattern(r"anon-rss:(\d{1,15})kB")
+_MEMORY = Pattern(r"(?P<what>total-vm|anon-rss|file-rss|shmem-rss):(?P<kilobytes>\d{1,15})kB")
 _CONSTRAINT = Pattern(r"oom-kill:constraint=(?P<constraint>\w{1,60})(?P<rest>.{0,2000})")
 _FIELD = Pattern(r"(\w{1,30})=([^,\s]{0,400})")
 _INVOKED = Pattern(r"(?P<name>.{1,80}) invoked oom-killer:")
@@ -28,26 +32,39 @@ _REAPED = Pattern(r"oom_reaper: reaped process (?P<pid>\d{1,10}) \((?P<name>[^)]
 _XID = Pattern(
     r"Xid \((?P<device>[^)]{1,60})\): (?P<number>\d{1,4})(?:, (?:pid=(?P<pid>[^,]{1,30}), )?(?:name=(?P<name>[^,]{1,60}), )?)?(?P<rest>.{0,500})"
 )
-_SXID = Pattern(r"SXid \((?P<device>[^)]{1,60})\): (?P<number>\d{1,6})")
+_SXID = Pattern(
+    r"SXid \((?P<device>[^)]{1,60})\): (?P<number>\d{1,6})(?:, (?P<severity>Fatal|Non-fatal))?(?:, Link (?P<link>\d{1,3}) (?P<said>.{1,200}))?"
+)
 _PREVIOUS = Pattern(r"caused by previous Xid (\d{1,4})")
 _SEGFAULT = Pattern(
-    r"(?P<name>[^\s\[]{1,60})\[(?P<pid>\d{1,10})\](?:: segfault at| general protection| trap )(?P<rest>.{0,300})"
+    r"(?P<name>[^\s\[]{1,60})\[(?P<pid>\d{1,10})\](?::? segfault at| general protection| trap )(?P<rest>.{0,300})"
+)
+_MODULE = Pattern(r" in (?P<module>[^\s\[]{1,200})\[")
+_PCI = Pattern(
+    r"\b(?P<device>[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\b|Request device \[(?P<short>[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])\]"
 )
 _OTHERS: tuple[tuple[str, Pattern, bool], ...] = (
     ("iommu", Pattern(r"IO_PAGE_FAULT|DMAR: .{0,60}fault|\[fault reason"), True),
     (
         "aer",
-        Pattern(r"Surprise Down|(?:AER: |PCIe Bus Error|Hardware Error).{0,200}(?:[Uu]ncorrect|[Ff]atal)"),
+        Pattern(r"Surprise Down|(?:AER: |PCIe Bus Error|Hardware Error).{0,200}(?:[Uu]ncorrect|(?<!Non-)(?<!non-)[Ff]atal)"),
         True,
     ),
+    ("mce", Pattern(r"\bmce: .{0,40}Hardware Error|Machine Check|EDAC .{0,40}\bUE\b"), False),
     ("aer", Pattern(r"AER: |PCIe Bus Error|RxErr {2,}|Hardware Error"), False),
     ("nvlink", Pattern(r"nvidia-nvlink.{0,80}(?:[Ee]rror|fail)|NVLink.{0,60}(?:fatal|error)"), True),
     ("nvrm", Pattern(r"NVRM: .{0,400}(?:NV_ERR_\w+|[Ff]ailed|[Ee]rror|mismatch|fallen off|has been reset|not supported|is already|unable|No NVIDIA)"), True),
-    ("hang", Pattern(r"task .{1,60} blocked for more than \d+ seconds"), False),
+    ("nvrm", Pattern(r"^nvidia: probe of .{1,40} failed|NVRM: The NVIDIA (?:probe routine|GPU) .{0,200}not"), True),
+    ("hung-task", Pattern(r"task .{1,60} blocked for more than \d+ seconds|(?:soft|hard) (?:lockup|LOCKUP)"), False),
+    ("panic", Pattern(r"^Kernel panic - |^BUG: (?:unable|kernel)"), True),
+    ("allocation", Pattern(r": page allocation failure: order:\d"), False),
+    ("pcie", Pattern(r"pciehp: Slot\(.{1,20}\): (?:Link Down|Card not present)"), True),
+    ("disk", Pattern(r"\bI/O error, dev |EXT4-fs error|XFS .{0,60}(?:[Cc]orruption|I/O [Ee]rror)|nvme .{0,60}(?:timeout|controller is down)"), False),
     ("mlx5", Pattern(r"mlx5_core .{0,200}(?:error|[Ll]ink down|fail)"), True),
 )  # fmt: skip
 _UNIT_IN_PATH = Pattern(r"/([^/,\s]{1,200}\.(?:service|scope|slice))(?=/|$)")
-_CONTAINER_IN_PATH = Pattern(r"(?:docker[-/]|libpod-|cri-containerd-)([0-9a-f]{12,64})")
+_CONTAINER_IN_PATH = Pattern(r"(?:docker[-/]|libpod-|cri-containerd-|crio-|nerdctl-)([0-9a-f]{12,64})")
+_POD_IN_PATH = Pattern(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
 LONGEST = 2000
 
 
@@ -61,11 +78,25 @@ def recognise(text: str) -> Recognised | None:
         return _xid(shown)
     found = _SEGFAULT.search(shown)
     if found is not None:
-        return Recognised("kernel", "segfault", {"process": found["name"], "pid": found["pid"]}, is_fatal=True)
+        return _segfault(found)
     for tool, pattern, fatal in _OTHERS:
         if pattern.search(shown):
-            return Recognised("kernel", tool, is_fatal=fatal)
+            return Recognised("kernel", tool, _device(shown), is_fatal=fatal)
     return None
+
+
+def _segfault(found: re.Match[str]) -> Recognised:
+    detail = {"process": found["name"], "pid": found["pid"]}
+    module = _MODULE.search(found["rest"])
+    if module is not None:
+        detail["module"] = module["module"]
+    return Recognised("kernel", "segfault", detail, is_fatal=True)
+
+
+def _device(text: str) -> dict[str, str]:
+    """The PCI device that a fault is about: the last one of the line, which a port names after itself."""
+    found = list(_PCI.finditer(text))
+    return {"device": found[-1]["device"] or found[-1]["short"]} if found else {}
 
 
 def _killed(text: str) -> Recognised | None:
@@ -75,9 +106,8 @@ def _killed(text: str) -> Recognised | None:
     detail = {"process": found["name"]}
     if found["pid"]:
         detail["pid"] = found["pid"]
-    rss = _RSS.search(found["rest"])
-    if rss:
-        detail["anon_rss_bytes"] = str(int(rss.group(1)) * 1024)
+    for memory in _MEMORY.finditer(found["rest"]):
+        detail[memory["what"].replace("-", "_") + "_bytes"] = str(int(memory["kilobytes"]) * 1024)
     detail["scope"] = "cgroup" if "Memory cgroup" in text else "host"
     return Recognised("kernel", "oom", detail, is_fatal=True)
 
@@ -94,6 +124,9 @@ def _oom(text: str) -> Recognised | None:
         container = _CONTAINER_IN_PATH.search(path) or _CONTAINER_IN_PATH.search(fields.get("cpuset", ""))
         if container:
             detail["container"] = container.group(1)
+        pod = _POD_IN_PATH.search(path)
+        if pod:
+            detail["pod"] = pod.group(1).replace("_", "-")
         detail["scope"] = "cgroup" if "MEMCG" in found["constraint"] else "host"
         return Recognised("kernel", "oom", detail, is_fatal=True, unit=unit_of_cgroup(path))
     found = _REAPED.search(text)
@@ -115,7 +148,17 @@ def unit_of_cgroup(path: str) -> str:
 def _xid(text: str) -> Recognised | None:
     found = _SXID.search(text)
     if found is not None:
-        return Recognised("kernel", "sxid", {"number": found["number"], "device": found["device"]}, is_fatal=True)
+        detail = {"number": found["number"], "device": found["device"]}
+        for key in ("severity", "link"):
+            if found[key]:
+                detail[key] = found[key]
+        meaning = meaning_of_sxid(int(found["number"])) or (found["said"] or "").strip()
+        return Recognised(
+            "kernel",
+            "sxid",
+            detail | ({"meaning": meaning} if meaning else {}),
+            is_fatal=found["severity"] != "Non-fatal",
+        )
     found = _XID.search(text)
     if found is None:
         return None
@@ -125,6 +168,8 @@ def _xid(text: str) -> Recognised | None:
         value = found[name]
         if value and not value.startswith(("'", "<")):
             detail[key] = value
+    if meaning_of_xid(number):
+        detail["meaning"] = meaning_of_xid(number)
     previous = _PREVIOUS.search(found["rest"])
     if previous:
         detail["previous_xid"] = previous.group(1)

@@ -11,10 +11,10 @@ import re
 
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
+from gpuwhy.logs.recognisers.kernel import unit_of_cgroup
 
 LITERALS = (
-    ".service", ".scope", "Started ", "Starting ", "Stopped ", "supervisord", "exited: ", "CrashLoopBackOff", "OOMKilled", "Back-off restarting",
-    "Scheduled restart", "oomd",
+    ".service", ".scope", "Started ", "Starting ", "Stopped ", "supervisord", "exited: ", "Scheduled restart", "oomd", "dumped core", "entered FATAL state",
 )  # fmt: skip
 _UNIT = r"(?P<unit>[\w@.:\\-]{1,200}\.(?:service|scope|slice|socket|mount|timer))"
 _STARTED = Pattern(
@@ -31,7 +31,15 @@ _TOO_QUICKLY = Pattern(r"Start request repeated too quickly|Start-limit-hit|star
 _SUPERVISOR = Pattern(
     r"exited: (?P<unit>\S{1,200}) \((?P<status>exit status (?P<code>\d+)|terminated by (?P<signal>SIG\w+))"
 )
-_KUBERNETES = Pattern(r"(?P<reason>CrashLoopBackOff|OOMKilled|Back-off restarting failed container)")
+_OOMD = Pattern(r"^Killed (?P<cgroup>/\S{1,400}) due to (?P<why>.{1,300})$")
+_DUMPED = Pattern(r"^Process (?P<pid>\d{1,10}) \((?P<process>[^)]{1,60})\) of user .{1,40} dumped core")
+_FATAL_STATE = Pattern(r"\b(?P<unit>\S{1,200}) entered FATAL state")
+_STEP = Pattern(
+    r"Failed at step (?P<step>[A-Z_]{1,30}) spawning (?P<path>.{1,300}?): (?P<error>.{1,200})$|Failed to locate executable (?P<missing>.{1,300}?): (?P<why>.{1,200})$"
+)
+_TIMED_OUT = Pattern(
+    r"^[Ss]tart(?:-\w{1,20})? operation timed out|^State 'start\S{0,20}' timed out|Watchdog timeout \(limit (?P<limit>[\w ]{1,30})\)"
+)
 LONGEST = 1000
 
 
@@ -50,17 +58,22 @@ def recognise(text: str) -> Recognised | None:
     if found is not None:
         detail = {"state": "exited", "status": found["code"] or found["signal"]}
         return Recognised("unit", "supervisord", detail, is_echo=True, is_fatal=True, unit=found["unit"])
-    found = _KUBERNETES.search(shown)
+    return _other(shown)
+
+
+def _other(text: str) -> Recognised | None:
+    found = _OOMD.match(text)
     if found is not None:
-        reason = found["reason"]
-        killed = reason == "OOMKilled"
-        return Recognised(
-            "unit",
-            "kubernetes",
-            {"state": "failed", "result": "oom-kill" if killed else reason},
-            is_echo=not killed,
-            is_fatal=True,
-        )
+        detail = {"state": "oom", "result": "oom-kill", "cgroup": found["cgroup"], "why": found["why"]}
+        return Recognised("unit", "systemd-oomd", detail, is_fatal=True, unit=unit_of_cgroup(found["cgroup"]))
+    found = _DUMPED.match(text)
+    if found is not None:
+        detail = {"state": "dumped", "pid": found["pid"], "process": found["process"]}
+        return Recognised("unit", "systemd-coredump", detail, is_echo=True, is_fatal=True)
+    found = _FATAL_STATE.search(text)
+    if found is not None:
+        detail = {"state": "failed", "result": "start-limit-hit"}
+        return Recognised("unit", "supervisord", detail, is_echo=True, is_fatal=True, unit=found["unit"])
     return None
 
 
@@ -86,6 +99,14 @@ def _about(unit: str, what: str) -> Recognised | None:
         return Recognised("unit", "systemd", {"state": "oom"}, is_echo=True, is_fatal=True, unit=unit)
     if _TOO_QUICKLY.search(what):
         return Recognised("unit", "systemd", {"state": "failed", "result": "start-limit-hit"}, is_echo=True, unit=unit)
+    found = _STEP.search(what)
+    if found is not None:
+        detail = {"state": "failed", "path": found["path"] or found["missing"], "error": found["error"] or found["why"]}
+        return Recognised("unit", "systemd", detail | {"step": found["step"] or "EXEC"}, is_fatal=True, unit=unit)
+    found = _TIMED_OUT.search(what)
+    if found is not None:
+        detail = {"state": "trouble", "result": "watchdog" if found["limit"] else "timeout"}
+        return Recognised("unit", "systemd", detail, is_fatal=True, unit=unit)
     if "Processes still around after SIGKILL" in what:
         return Recognised("unit", "systemd", {"state": "unkillable"}, is_fatal=True, unit=unit)
     if re.search(r"timed out|[Ff]ailed|SIGKILL|Killing process", what):
