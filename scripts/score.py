@@ -13,6 +13,8 @@ table holds the cases whose cause is in the catalogue, the second all of them.
 | false | said ``proven``, and the cause is neither the right one nor accepted; or a ``needs_host`` case ``proven`` by the report alone |
 | evidence | the first quote of the first finding lies in the decisive line, or holds it (cases that have one) |
 | secondary | that quote is one of the lines that must not be named as the cause |
+| primary | the incident begins with the decisive line: the primary event, or the warning that was found to be the cause, holds it |
+| prim.sec | the primary event's headline is one of the lines that must not be named as the cause |
 | remedy@1, @3 | the first remedy, or one of the first three, matches a listed one by kind and name (values may not contradict each other) |
 """
 
@@ -67,6 +69,8 @@ class Score:
     secondary: bool
     remedy1: bool | None
     remedy3: bool | None
+    primary: bool | None = None
+    primary_secondary: bool = False
 
     @property
     def in_catalogue(self) -> bool:
@@ -125,7 +129,28 @@ def score_case(case: dict[str, Any], mode: str) -> Score:
         secondary=_cites(first, truth.get("secondary_lines") or ()),
         remedy1=_matches_any(proposed[:1], remedies) if remedies else None,
         remedy3=_matches_any(proposed[:3], remedies) if remedies else None,
+        primary=_begins_with(diagnosis, [decisive]) if decisive else None,
+        primary_secondary=_begins_with(diagnosis, truth.get("secondary_lines") or (), is_whole=True),
     )
+
+
+def _begins_with(diagnosis: Diagnosis, lines: Iterable[str], *, is_whole: bool = False) -> bool:
+    """Whether the incident begins with one of ``lines``: its primary event holds it, or the warning that was found to be
+    the cause. ``is_whole``: the headline itself is that line; a traceback also holds lines that are not its point."""
+    incident = diagnosis.incident
+    primary = incident.primary_event
+    said = [] if primary is None else [primary.text.partition("\n")[0] if is_whole else primary.text]
+    if primary is not None and not is_whole:
+        log = next((log for log in incident.logs if log.name == primary.span.log), None)
+        said += [
+            line.text for line in (log.lines if log else ()) if primary.span.first <= line.number <= primary.span.last
+        ]
+    first = diagnosis.findings[0] if diagnosis.findings else None
+    places = {evidence.place for evidence in first.evidence[:1]} if first else set()
+    said += [event.text for event in incident.events if event.kind == "warning" and event.place in places]
+    squeezed = [_squeezed(text) for text in said if text.strip()]
+    wanted = [_squeezed(line) for line in lines if line.strip()]
+    return any(line in text or text in line for line in wanted for text in squeezed)
 
 
 def _given_facts(case: dict[str, Any]) -> Facts:
@@ -210,10 +235,12 @@ COLUMNS: tuple[tuple[str, Callable[[Score], bool | None]], ...] = (
     ("false", lambda score: score.false_certainty),
     ("evidence", lambda score: score.evidence),
     ("secondary", lambda score: score.secondary),
+    ("primary", lambda score: score.primary),
+    ("prim.sec", lambda score: score.primary_secondary),
     ("remedy@1", lambda score: score.remedy1),
     ("remedy@3", lambda score: score.remedy3),
 )
-COUNTED = frozenset({"false", "secondary"})
+COUNTED = frozenset({"false", "secondary", "prim.sec"})
 """Errors: shown as a number, since a share would flatter."""
 
 
@@ -256,6 +283,20 @@ def _cell(scores: Sequence[Score], column: str) -> str:
     return f"{100 * hits / of:.0f}%" if of else "-"
 
 
+def calibration(scores: Sequence[Score]) -> str:
+    """How often a first finding is right (or accepted) at each certainty."""
+    lines = [f"{'Certainty of the first finding':<40}{'mode':<8}{'said':>6}{'right':>11}{'accepted':>11}"]
+    for certainty in Certainty:
+        for mode in MODES:
+            said = [score for score in scores if score.mode == mode and score.certainty == certainty.value]
+            right = sum(score.got[0] == score.cause for score in said)
+            accepted = sum(score.accepted for score in said)
+            label = certainty.value if mode == MODES[0] else ""
+            shares = [f"{100 * count / len(said):.0f}%" if said else "-" for count in (right, accepted)]
+            lines.append(f"{label:<40}{mode:<8}{len(said):>6}{shares[0]:>11}{shares[1]:>11}")
+    return "\n".join(lines)
+
+
 def failure(score: Score) -> str:
     """One line that says what went wrong, ``""`` when nothing did."""
     faults = [] if score.accepted else ["cause"]
@@ -292,6 +333,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         table(ours, f"Causes in the catalogue ({len(catalogue())})") if ours else "no case of a cause in the catalogue"
     )
     print("\n" + table(scores, "All causes"))
+    print("\n" + calibration(scores))
     if options.failures:
         print("\nFailures, causes in the catalogue")
         print("\n".join(line for line in map(failure, ours) if line) or "none")
