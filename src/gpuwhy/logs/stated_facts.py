@@ -15,21 +15,42 @@ from typing import Any
 from gpuwhy.logs.stated import (
     arguments,
     asides,
+    container_inspect,
+    disks,
     environment,
+    environment_lists,
+    flashinfer_env,
+    gpu_topology,
     gpus,
     images,
     launch,
+    libraries,
+    limits,
+    memory,
+    pci,
     pip_list,
+    pods,
+    sglang_env,
+    smi_csv,
+    smi_query,
+    smi_table,
+    system,
+    system_packages,
+    units,
     versions,
 )
-from gpuwhy.logs.stated._types import Block, Statement, Strength
+from gpuwhy.logs.stated._types import Block, Statement
 from gpuwhy.model.event import Log, LogLine
 from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.fact import Fact, Facts, Unknown
 
-LINES: tuple[Any, ...] = (gpus, versions, arguments, environment, launch, images, pip_list)
+LINES: tuple[Any, ...] = (
+    gpus, versions, arguments, environment, launch, images, pip_list, smi_table, smi_query, system, container_inspect, libraries, memory, limits, pci, units, system_packages,
+)  # fmt: skip
 """What reads a line by itself: ``LITERALS``, one of which the line must hold, and ``read``."""
-BLOCKS: tuple[Any, ...] = (pip_list, launch)
+BLOCKS: tuple[Any, ...] = (
+    pip_list, launch, smi_table, smi_query, smi_csv, gpu_topology, sglang_env, flashinfer_env, environment_lists, container_inspect, pods, memory, disks, limits, units,
+)  # fmt: skip
 """What reads dumps of several lines: ``OPENING``, one of which their first line must hold, and ``opened``."""
 MAX_LINES = 20_000
 """Different lines looked at closely; an environment report has hundreds."""
@@ -37,6 +58,8 @@ MAX_BLOCKS = 2_000
 MAX_BLOCK_LINES = 4_000
 MAX_LISTED = 400
 """Items of one list."""
+_TEXTS = frozenset({"pci_acs"})
+"""Lists that the vocabulary has as one text."""
 LONGEST = 4_000
 """Characters of a line that are searched for literals."""
 _CHUNK = 4_096
@@ -130,13 +153,14 @@ def _several(indexed: dict[str, list[Seen]], everything: list[Seen], is_alike: b
 
 
 def _settle_lists(seen: dict[str, list[Seen]]) -> None:
-    """``KEY[]`` statements to one list under ``KEY``, in the order of the text; it is cited by its first item."""
+    """``KEY[]`` statements to one list (or text) under ``KEY``, in the order of the text; it is cited by its first item."""
     for name in [name for name in seen if name.endswith("[]")]:
         statements = seen.pop(name)
         key = name.removesuffix("[]")
         values = list(dict.fromkeys(statement.value for statement, _ in statements))[:MAX_LISTED]
         first, line = statements[0]
-        seen[key] = [(Statement(key, values, first.strength), line)]
+        settled = "; ".join(values) if key in _TEXTS else values
+        seen[key] = [(Statement(key, settled, first.strength), line)]
 
 
 class _Reader:

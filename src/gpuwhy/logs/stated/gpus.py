@@ -1,8 +1,6 @@
 """GPUs, their compute capability, the driver.
 
 GPU 0: NVIDIA A10 (UUID: GPU-...)                                      nvidia-smi -L, collect_env
-| NVIDIA-SMI 470.182.03   Driver Version: 470.182.03   CUDA Version: 11.7     |
-|   0  NVIDIA GeForce RTX 5090        On  |   00000000:01:00.0 Off |
 NVIDIA GeForce RTX 5070 Ti with CUDA capability sm_120 is not compatible ...
 RuntimeError: The NVIDIA driver on your system is too old (found version 12080).
 """
@@ -21,12 +19,6 @@ LITERALS = (
 _NAME = r"(?:NVIDIA |Tesla |Quadro |GeForce )?(?:NVIDIA |GeForce |Tesla |Quadro |RTX |GTX |TITAN |Graphics |A|H|B|L|T|V|P|K|GH|GB|MIG |Jetson |Thor|Orin|DGX )[\w .+/-]{0,60}?"
 _LISTED = Pattern(
     rf"^\s*(?:GPU models and configuration\s*: )?GPU (?P<index>\d{{1,3}}): (?P<name>{_NAME})(?: \(UUID: .*\))?\s*$"
-)
-_SMI_HEAD = Pattern(
-    r"\| NVIDIA-SMI (?:version )?[\d.]+ +(?:Driver|KMD) Version: (?P<driver>\d{3}\.[\d.]+) +(?:CUDA|CUDA UMD) Version: (?P<cuda>\d{1,2}\.\d{1,2})"
-)
-_SMI_ROW = Pattern(
-    rf"^\s*\|\s+(?P<index>\d{{1,3}})\s+(?P<name>{_NAME})(?:\.\.\.)?\s+(?:On|Off|N/A|WDDM|TCC|Default)?\s*\|\s+[0-9A-Fa-f]{{8}}:[0-9A-Fa-f]{{2}}:"
 )
 _DEVICE = Pattern(
     r"Device (?P<index>\d{1,3}): (?P<name>(?:NVIDIA|Tesla|Quadro|GeForce)[^,]{2,60}), compute capability (?P<major>\d{1,2})\.(?P<minor>\d)"
@@ -68,14 +60,9 @@ LONGEST = 1500
 def read(text: str) -> Iterator[Statement]:
     """GPU names come as ``gpu@INDEX`` (``gpu@`` without one), compute capabilities as ``cc@INDEX``."""
     shown = text[:LONGEST]
-    listed = (_LISTED.match(shown) if "GPU " in shown else None) or (_SMI_ROW.match(shown) if "|" in shown else None)
+    listed = _LISTED.match(shown) if "GPU " in shown else None
     if listed is not None:
         yield Statement(f"gpu@{listed['index']}", listed["name"].strip(), Strength.REPORTED)
-        return
-    head = _SMI_HEAD.search(shown) if "NVIDIA-SMI" in shown else None
-    if head is not None:
-        yield Statement("driver", head["driver"], Strength.REPORTED)
-        yield Statement("driver_cuda", head["cuda"], Strength.REPORTED)
         return
     device = _DEVICE.search(shown) if "compute capability" in shown else None
     if device is not None:

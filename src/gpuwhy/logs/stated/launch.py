@@ -29,7 +29,22 @@ _LAUNCH_START = Pattern(
 _PROSE_TAIL = Pattern(r"[.;:,!?]$|\b(?:is|was|the|with the|then|and it|works|fails|crashes)\b")
 _CONTAINER_PROGRAMS = ("docker", "podman", "nerdctl")
 _NO_VALUE = frozenset(
-    "--rm --detach --interactive --tty --init --privileged --publish-all --read-only --no-healthcheck --sig-proxy --oom-kill-disable --disable-content-trust --quiet --replace".split()
+    [
+        "--rm",
+        "--detach",
+        "--interactive",
+        "--tty",
+        "--init",
+        "--privileged",
+        "--publish-all",
+        "--read-only",
+        "--no-healthcheck",
+        "--sig-proxy",
+        "--oom-kill-disable",
+        "--disable-content-trust",
+        "--quiet",
+        "--replace",
+    ]
 )
 _FLAG_ALIASES = {
     "sglang": {"tp": "tp_size", "tensor_parallel_size": "tp_size", "dp": "dp_size", "data_parallel_size": "dp_size", "pp": "pp_size", "pipeline_parallel_size": "pp_size", "ep": "ep_size", "expert_parallel_size": "ep_size", "model": "model_path"},

@@ -18,9 +18,9 @@ from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.stated import versions
 from gpuwhy.logs.stated._types import Block, Statement, Strength
 
-OPENING = ("Package", "Name: ", "# Name ", "WARNING: Package(s) not found")
+OPENING = ("Package", "Name: ", "# Name ")
 _CUDA_BUILD = Pattern(r"_cuda(?P<cuda>\d{1,2}\.\d{1,2})_")
-_NOT_FOUND = Pattern(r"^WARNING: Package\(s\) not found: (?P<names>[\w., -]{1,400})$")
+_NOT_FOUND = Pattern(r"^(?:WARNING: )?Package\(s\) not found: (?P<names>[\w., -]{1,400})$")
 _NAME = Pattern(r"^Name: (?P<name>[\w.-]{1,100})\s*$")
 
 
@@ -36,7 +36,7 @@ def opened(text: str) -> Block | None:
     return None
 
 
-LITERALS = ("WARNING: Package(s) not found",)
+LITERALS = ("Package(s) not found",)
 
 
 def read(text: str) -> list[Statement]:
@@ -87,7 +87,7 @@ class _Conda:
         words = text.split()
         if not 3 <= len(words) <= 4 or text.startswith(("#", " ")):
             return None
-        if not words[1][:1].isdigit():  # _libgcc_mutex and its kind
+        if not words[1][:1].isdigit() or words[0].startswith("_"):  # _libgcc_mutex and its kind
             return []
         name, version, build = words[:3]
         statements = list(versions.package(name, version, Strength.REPORTED))
