@@ -10,7 +10,7 @@ from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed._hang_order import Order, order
-from gpuwhy.causes.distributed._log_lines import quoted_fact
+from gpuwhy.causes.distributed._log_lines import first, matching, quoted_fact
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -19,6 +19,24 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 _STATUS = re.compile(r"exit(?:ed)? (?:code|status):? ?-?[1-9]|OOMKilled|Killed process|\bXid\b", re.IGNORECASE)
 _SLOW_STORAGE = re.compile(
     r"(?i)\b(?:NFS|ceph\w*|lustre|gpfs|s3fs|gcsfuse|blobfuse|FUSE|network (?:drive|share|storage|disk)|slow (?:disk|storage|weight|hdd|network)|HDD|spinning)\b|/mnt/(?:nfs|s3)"
+)
+_STORAGE_WORDS = (
+    "NFS",
+    "nfs",
+    "eph",
+    "ustre",
+    "gpfs",
+    "GPFS",
+    "s3",
+    "S3",
+    "fuse",
+    "FUSE",
+    "network ",
+    "Network ",
+    "low ",
+    "HDD",
+    "hdd",
+    "spinning",
 )
 _LOADING = re.compile(r"Loading (?:safetensors|pt) checkpoint shards:\s{0,3}\d{1,3}% Completed|Loading (?:model|weights)|load weight begin|shards:\s{0,3}\d{1,2}%", re.IGNORECASE)  # fmt: skip
 
@@ -110,7 +128,7 @@ def startup_timeout(case: Case) -> Judgement:
     wait = _wait(case, asked)
     if wait is None or asked.decided_by in ("a", "b", "d"):
         return None
-    died = _died(case, asked, wait)
+    died = _died(case, wait)
     if died is not None:
         return died
     busy = _busy(case, asked)
@@ -177,7 +195,7 @@ def _runner(case: Case) -> Match | None:
     return None
 
 
-def _died(case: Case, asked: Order, wait: Wait) -> Judgement:
+def _died(case: Case, wait: Wait) -> Judgement:
     """A failure of its own before the wait ended: then the others waited for a dead rank, and this is no answer."""
     line = wait.match.line.number if wait.match is not None else 0
     for event in case.incident.events:
@@ -210,12 +228,10 @@ def _is_slow_storage(case: Case) -> Evidence | None:
     for key, fact in case.facts.group("fs").items():
         if re.search(r"(?i)nfs|ceph|lustre|fuse|cifs|smb", str(fact.value)):
             return case.fact_evidence(f"fs.{key}", "the weights come over a network file system")
-    for log in case.incident.logs:
-        for line in log.lines[:4000]:
-            if line.process is None and not line.level and _SLOW_STORAGE.search(line.text[:400]):
-                if any(_LOADING.search(other.text[:200]) for other in log.lines[:4000]):
-                    return Evidence("the weights come from slow storage", line.text.strip())
-    return None
+    told = next((each for each in matching(case, _SLOW_STORAGE, _STORAGE_WORDS) if not each.line.level), None)
+    if told is None or first(case, _LOADING, ("oading", "shards", "load weight")) is None:
+        return None
+    return told.evidence("the weights come from slow storage")
 
 
 def _certainty(wait: Wait, asked: Order, is_busy: bool) -> Certainty:
@@ -295,9 +311,9 @@ def _remedies(case: Case, wait: Wait) -> tuple[Remedy, ...]:
         remedies.insert(0, Remedy(
             kind="cache", name="deep_gemm kernels", value="compile beforehand",
             summary="Compile once before serving, with the server's arguments, and keep the cache", commands=("python3 -m sglang.compile_deep_gemm ARGUMENTS_OF_THE_SERVER",),
-            cost="10 to 20 minutes once", rank=0,
+            cost="10 to 20 minutes once",
+            limits=("SGLANG_JIT_DEEPGEMM_PRECOMPILE=false moves the compilation to the first requests instead",),
         ))  # fmt: skip
-        remedies.append(Remedy(kind="env", name="SGLANG_JIT_DEEPGEMM_PRECOMPILE", value="false", summary="Or compile each shape when it is first needed", cost="slow first requests", is_sure=False, rank=3))  # fmt: skip
     elif _is_slow_storage(case) is not None:
         remedies.append(Remedy(kind="files", name="weights", value="local disk", summary="Copy the weights to a local disk first"))  # fmt: skip
     return tuple(remedies)
