@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from gpuwhy.logs import tracebacks
 from gpuwhy.logs.patterns import Pattern
-from gpuwhy.logs.recognisers import complaints
+from gpuwhy.logs.recognisers import complaints, containers
 from gpuwhy.logs.recognisers._types import Recognised
 from gpuwhy.model.event import LogLine
 
@@ -20,6 +20,7 @@ FRAME_LINES = 80
 _CUDA_ADVICE = ("CUDA kernel errors", "For debugging", "Compile with", "Search for `cuda", "Device-side assertion")
 _WARN_CALL = Pattern(r"\s{2,}(?:\w+\.)*_?warn(?:ing|_once)?\(")
 _RAISED_FROM = Pattern(r"Exception raised from |frame #\d{1,4}: ")
+_NCCL_FILE = Pattern(r"(?P<file>[\w/]{1,60}\.(?:cc|h|cu)):\d{1,6} .{0,80}NCCL WARN")
 _PANIC_ENDS = Pattern(r"(?:stack backtrace:|note: |thread ')")
 
 
@@ -37,9 +38,7 @@ def end_of(lines: Sequence[LogLine], at: int, found: Recognised, quoted: set[int
         elif not _continues(lines, at, end, found):
             break
         end += 1
-    if found.kind == "crash" or found.tool == "nccl":
-        return _after_frames(lines, end, shape, quoted)
-    return end
+    return _after_frames(lines, end, shape, quoted)
 
 
 def _shape(line: LogLine) -> tuple[str, bool]:
@@ -53,19 +52,24 @@ def _continues(lines: Sequence[LogLine], at: int, here: int, found: Recognised) 
         return bool(text.strip()) and _PANIC_ENDS.match(text) is None
     if lines[at].text.startswith("|"):
         return text.startswith("|")  # the rows of a table are one statement
+    if found.tool == "kubernetes":
+        return containers.is_part_of_state(text)
+    if found.tool == "container":
+        return text.startswith(("nvidia-container-cli: ", " ", "\t"))
+    if found.tool == "nvrm":
+        return text.startswith("NVRM: ") and "Xid" not in text
     if found.kind == "warning" and found.tool == "nccl":
         return _is_next_layer(lines, at, here)
     return text.startswith((" ", "\t", *_CUDA_ADVICE))
 
 
 def _is_next_layer(lines: Sequence[LogLine], at: int, here: int) -> bool:
-    """NCCL tells of one failure at each layer that it passes through, with a trace of calls between."""
-    if lines[here].process != lines[at].process or here - at > 4:
-        return False
+    """NCCL tells of one failure at each layer of a source file that it passes through."""
     text = lines[here].text
-    if "NCCL INFO" in text:
-        return " -> " in text
-    return "NCCL WARN" in text and text != lines[here - 1].text
+    if lines[here].process != lines[at].process or here - at > 4 or text == lines[here - 1].text:
+        return False
+    file = _NCCL_FILE.search(lines[at].text)
+    return file is not None and file["file"] in text and ("NCCL WARN" in text or " -> " in text)
 
 
 def _after_frames(lines: Sequence[LogLine], end: int, shape: tuple[str, bool], quoted: set[int]) -> int:

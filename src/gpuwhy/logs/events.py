@@ -34,12 +34,14 @@ from gpuwhy.logs.recognisers import (
 )
 from gpuwhy.logs.recognisers._types import Recognised
 from gpuwhy.logs.streams import split_streams
-from gpuwhy.model.event import Event, Log, LogLine, RaisedException, Span
+from gpuwhy.model.event import Event, Frame, Log, LogLine, RaisedException, Span
 from gpuwhy.model.evidence import Place
 
 MAX_EVENTS = 20_000
 """Events kept of one log: a crash loop of a week has fewer that differ."""
 MAX_TEXT = 4000
+MAX_DUMP_LINES = 2000
+"""Lines between a fatal error of the interpreter and its own thread, which faulthandler prints last of all."""
 _SEVERE = frozenset({"warning", "error", "critical"})
 EXCEPTION_LITERALS = (
     "error.",
@@ -171,7 +173,7 @@ _BIT = {module: 1 << at for at, module in enumerate(_READERS)}
 _EXCEPTION = 1 << len(_READERS)
 _BY_TEXT = (kernel, units, builds)
 """Readers that need no level, asked first: what they know is said in fixed words."""
-_BY_LEVEL = (deaths, platforms, collectives, cuda, crashes, containers)
+_BY_LEVEL = (containers, deaths, platforms, collectives, cuda, crashes)
 
 
 @functools.cache
@@ -208,6 +210,7 @@ def _in_stream(log: Log, stream: Sequence[int], candidates: Mapping[int, int]) -
     lines = [log.lines[at] for at in stream]
     quoted: set[int] = set()
     owned: set[int] = set()
+    dumps: dict[int, tuple[Frame, ...]] = {}
     at = 0
     while at < len(lines):
         if stream[at] in candidates and tracebacks.starts(lines[at].text[:2000]):
@@ -217,6 +220,8 @@ def _in_stream(log: Log, stream: Sequence[int], candidates: Mapping[int, int]) -
                 owned |= found.owned
                 if not _is_of_faulthandler(lines, at):
                     yield _of_traceback(log, lines, found)
+                elif lines[at - 1].text.startswith("Current thread"):
+                    dumps[at] = found.exceptions[0].frames
                 at = max(found.last + 1, at + 1)
                 continue
         at += 1
@@ -225,7 +230,7 @@ def _in_stream(log: Log, stream: Sequence[int], candidates: Mapping[int, int]) -
         if stream[at] in candidates and at not in quoted and at not in owned:
             event, end = _of_line(log, lines, at, candidates[stream[at]], quoted)
             if event is not None:
-                yield event
+                yield _with_dump(event, at, dumps)
                 at = end
                 continue
         at += 1
@@ -234,6 +239,18 @@ def _in_stream(log: Log, stream: Sequence[int], candidates: Mapping[int, int]) -
 def _is_of_faulthandler(lines: Sequence[LogLine], at: int) -> bool:
     """faulthandler's dumps have frames too; they belong to its ``Fatal Python error`` above."""
     return at > 0 and "most recent call first" in lines[at - 1].text
+
+
+def _with_dump(event: Event, at: int, dumps: Mapping[int, tuple[Frame, ...]]) -> Event:
+    """A fatal error of the interpreter with the frames of its thread, outermost first as everywhere else."""
+    if event.tool != "python" or event.kind != "crash":
+        return event
+    dump = next((frames for begin, frames in dumps.items() if at < begin <= at + MAX_DUMP_LINES), None)
+    if dump is None:
+        return event
+    said, _, message = event.text.partition("\n")[0].partition(": ")
+    block = RaisedException(said, message, tuple(reversed(dump)), "", event.span)
+    return msgspec.structs.replace(event, exceptions=(block,))
 
 
 def _of_traceback(log: Log, lines: Sequence[LogLine], found: tracebacks.Traceback) -> Event:
@@ -255,7 +272,7 @@ def _of_traceback(log: Log, lines: Sequence[LogLine], found: tracebacks.Tracebac
         unit=first.unit or last.unit,
         exceptions=found.exceptions,
         is_echo=all(_is_wrapper(block) for block in found.exceptions),
-        is_fatal=level not in ("info", "debug", "warning"),
+        is_fatal=level not in ("info", "debug", "warning") and not tracebacks.is_ignored(lines, found.first),
     )
 
 
@@ -323,11 +340,22 @@ def _of_line(log: Log, lines: Sequence[LogLine], at: int, wanted: int, quoted: s
         process=line.process,
         unit=found.unit or line.unit,
         tool=found.tool,
-        detail=found.detail,
+        detail=_detail(found, text),
         is_echo=found.is_echo or _is_echo(found.kind, text),
         is_fatal=found.is_fatal,
     )
     return event, end
+
+
+def _detail(found: Recognised, text: str) -> dict[str, str]:
+    """What the first line told, and what the lines below it add."""
+    if not found.takes_more or "\n" not in text:
+        return found.detail
+    if found.tool == "kubernetes":
+        return {**found.detail, **containers.details_of_state(text)}
+    if found.tool == "cuda":
+        return {**cuda.details(text), **found.detail}
+    return found.detail
 
 
 def _is_echo(kind: str, text: str) -> bool:

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 import msgspec
 
-from gpuwhy.logs import engines, ranks
+from gpuwhy.logs import engines, ranks, several
 from gpuwhy.logs.events import fold, numbered, recognised
 from gpuwhy.logs.explanations import explained
 from gpuwhy.model.event import Event, Log, LogLine
@@ -32,6 +32,7 @@ def find_incidents(logs: Sequence[Log], unit: str = "") -> Incident:
 
     ``unit`` names the service in question when the logs hold several; otherwise it is the one that failed last.
     """
+    logs = several.joined(logs)
     timeline = _timeline(logs)
     unit = unit or _failing_unit(timeline)
     own = _own(timeline, unit)

@@ -47,6 +47,7 @@ _NAMED_LIKE_EXCEPTION = Pattern(
 )
 _FRESH = Pattern(
     r"\$ |# \w|>>> |exit (?:status|code)\b|rc[ =:]\d|\+ \w+ |Process \S+:$|\(.{1,40}\) [$#] |={5,}|-{20,}$"
+    r"|Exception in thread |Exception ignored |Task exception was never retrieved|Traceback|Fatal Python error"
     r"|command terminated|Killed$|Aborted|Segmentation fault|Bus error|terminate called|make(?:\[\d+\])?: |gmake(?:\[\d+\])?: "
 )
 """What is never the continuation of a message: prompts, exit statuses, rulers, what a shell says."""
@@ -69,6 +70,11 @@ class Traceback(msgspec.Struct, frozen=True):
 def is_frame(text: str) -> bool:
     """Whether ``text`` is the line of a frame."""
     return ('File "' in text or " in " in text) and _FRAME.match(text[:2000]) is not None
+
+
+def is_ignored(lines: Sequence[LogLine], head: int) -> bool:
+    """Whether Python itself says that the exception whose traceback begins at ``lines[head]`` stopped nothing."""
+    return head > 0 and lines[head - 1].text.startswith("Exception ignored ")
 
 
 def is_chain(text: str) -> bool:

@@ -23,6 +23,7 @@ _UNLEVELLED = Pattern(
     r"[Ii]ncompatible|not compatible|[Mm]ismatch\w*|[Ii]nvalid|[Cc]orrupt\w*|[Mm]issing|[Ii]nsufficient|[Oo]ut of memory|No space left|don't match|too old|Read-only file|not divisible|must be divisible|"
     r"larger than|was built for|wasn't build|trust_remote_code=True|\bhangs?\b|\bhung\b|\bstuck\b|no further output)"
 )
+_FRAME = Pattern(r"frame #\d{1,4}: ")
 _CALM = Pattern(
     r"(?i)no errors?\b|error[_-]?(?:rate|count|log)|0 (?:errors|failed|failures)|(?:failed|errors)=0|if (?:you|this)|\"GET |\"POST |HTTP/1\.1\" 200"
 )
@@ -37,7 +38,7 @@ def recognise(text: str, level: str = "") -> Recognised | None:
         return Recognised("warning", "", {"level": level}, takes_more=True)
     if level in ("info", "debug"):
         return None
-    if shown[:1] in (" ", "\t") or _CALM.search(shown) or _UNLEVELLED.search(shown) is None:
+    if shown[:1] in (" ", "\t") or _FRAME.match(shown) or _CALM.search(shown) or _UNLEVELLED.search(shown) is None:
         return None
     return Recognised("warning", takes_more=True)
 

@@ -10,6 +10,8 @@ nvidia-container-cli: initialization error: load library failed: libnvidia-ml.so
 
 from __future__ import annotations
 
+import msgspec
+
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
 
@@ -18,7 +20,7 @@ LITERALS = (
     "CrashLoopBackOff", "Back-off ", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainer", "RunContainerError", "ContainerCannotRun", "StartError", "FailedScheduling",
     "Insufficient ", "Evicted", "low on resource", "FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "Unhealthy", "probe failed", "UnexpectedAdmissionError", "Exit Code:",
     "Exited (", " exited with code ", "OutOfmemory", "DeadlineExceeded", "NodeNotReady", "ContainerStatusUnknown", "Preempt", "FailedPreStopHook", "failed to create shim",
-    "no runtime for", "container_oom", '"ExitCode":', "FailedKillPod", "SystemOOM", "Status:         Failed",
+    "no runtime for", "kubelet ", "default-scheduler", "container_oom", '"ExitCode":', "FailedKillPod", "SystemOOM", "Status:         Failed",
 )  # fmt: skip
 _ENGINE = Pattern(
     r"nvidia-container-cli: |OCI runtime (?:create|exec) failed|^docker: Error|Error response from daemon|unresolvable CDI devices|unable to start container process|failed to create shim task"
@@ -75,13 +77,14 @@ _CONTAINER = Pattern(
 )
 _INSUFFICIENT = Pattern(r"Insufficient (?P<resource>[\w./-]{1,80})")
 _EXIT_CODE = Pattern(r"^\s*\"?[Ee]xit ?[Cc]ode\"?: {1,20}(?P<code>\d{1,3})\b")
+_STATE = Pattern(r"^\s*(?P<key>Exit Code|Signal|Message|Started|Finished): {1,20}(?P<value>.{0,300}?)\s*$")
 _DOCKER_PS = Pattern(r"\bExited \((?P<code>\d{1,3})\) .{0,40}\bago\b")
 _COMPOSE = Pattern(r"^(?P<name>[\w.-]{1,120}) exited with code (?P<code>\d{1,3})\b")
 _INSPECTED = Pattern(r"\"OOMKilled\": ?true")
 _TASK_OOM = Pattern(r"TaskOOM event|\bcontainer_oom\b")
 _ID = Pattern(r"container_id:?\\?\"?[:=]?\\?\"?(?P<id>[0-9a-f]{12,64})")
 _LOOP = Pattern(
-    r"(?P<reason>CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOMKilled|Back-off restarting failed container|CreateContainerError|RunContainerError)"
+    r"(?P<reason>CrashLoopBackOff|ImagePullBackOff|ErrImagePull|OOMKilled(?!\"?: ?false)|Back-off restarting failed container|CreateContainerError|RunContainerError)"
 )
 _TABLE = Pattern(
     r"^(?:\S{1,100}\s{1,20})?\S{1,200}\s{1,20}\d{1,3}/\d{1,3}\s{1,20}(?:Init:)?(?P<reason>OOMKilled|CrashLoopBackOff|Error|ImagePullBackOff|ErrImagePull|Evicted|CreateContainer\w*Error|RunContainerError|UnexpectedAdmissionError|ContainerStatusUnknown)\s{1,20}(?P<restarts>\d{1,9})"
@@ -96,7 +99,9 @@ def recognise(text: str, level: str = "") -> Recognised | None:
         return _ended("containerd", "oom-kill", container=found["id"] if found is not None else "")
     if level in ("info", "debug"):
         return None
-    return _of_kubernetes(shown) or _of_engine(shown)
+    if _INSPECTED.search(shown):
+        return _ended("docker", "oom-kill")
+    return _of_engine(shown) or _of_kubernetes(shown) or _exited(shown)
 
 
 def _of_engine(text: str) -> Recognised | None:
@@ -109,8 +114,10 @@ def _of_engine(text: str) -> Recognised | None:
         if status is not None:
             detail["exit_code"] = status.group(1)
         return Recognised("crash", "container", detail, is_fatal=True, takes_more=True)
-    if _INSPECTED.search(text):
-        return _ended("docker", "oom-kill")
+    return None
+
+
+def _exited(text: str) -> Recognised | None:
     found = _EXIT_CODE.search(text) or _DOCKER_PS.search(text) or _COMPOSE.search(text)
     if found is None or int(found["code"]) == 0:
         return None
@@ -121,7 +128,9 @@ def _of_kubernetes(text: str) -> Recognised | None:
     found = _REASON.match(text)
     if found is not None:
         known = _REASONS.get(found["reason"])
-        return None if known is None else _ended("kubernetes", known[0], is_echo=known[1])
+        if known is None:
+            return None
+        return msgspec.structs.replace(_ended("kubernetes", known[0], is_echo=known[1]), takes_more=True)
     found = _EVENT.match(text)
     if found is not None:
         return _of_event(found["type"], found["reason"], found["rest"])
@@ -130,7 +139,7 @@ def _of_kubernetes(text: str) -> Recognised | None:
         result, is_echo = _REASONS[found["reason"]] if found["reason"] in _REASONS else (found["reason"], False)
         return _ended("kubernetes", result, is_echo=is_echo, restarts=found["restarts"])
     found = _LOOP.search(text)
-    if found is None or _ENGINE.search(text):
+    if found is None:
         return None
     result, is_echo = _REASONS.get(found["reason"], (found["reason"], True))
     return _ended("kubernetes", result, is_echo=is_echo)
@@ -157,7 +166,27 @@ def _of_event(kind: str, reason: str, rest: str) -> Recognised | None:
         detail["insufficient"] = ", ".join(dict.fromkeys(resource.rstrip(".,") for resource in lacking))
     if reason == "Failed" and ("ImagePullBackOff" in rest or "Error: " in rest):
         is_echo = "ImagePullBackOff" in rest or "ErrImagePull" in rest
-    return _ended("kubernetes", result, is_echo=is_echo, reason=reason, **detail)
+    ended = _ended("kubernetes", result, is_echo=is_echo, reason=reason, **detail)
+    if reason == "Unhealthy" and "Readiness" in rest:  # every model that loads longer than a second has some
+        return msgspec.structs.replace(ended, is_fatal=False)
+    return ended
+
+
+def is_part_of_state(text: str) -> bool:
+    """Whether a line belongs to the state of a container that begins with its reason (``kubectl describe``)."""
+    return _STATE.match(text) is not None
+
+
+def details_of_state(text: str) -> dict[str, str]:
+    """``exit_code``, ``signal``, ``started`` and ``finished`` of the lines below a reason."""
+    detail: dict[str, str] = {}
+    for line in text.split("\n")[1:]:
+        found = _STATE.match(line)
+        if found is not None and found["value"]:
+            detail[found["key"].lower().replace(" ", "_")] = found["value"]
+    if detail.get("exit_code", "").isdigit():
+        detail = _exit_status(int(detail["exit_code"])) | detail
+    return detail
 
 
 def _ended(tool: str, result: str, *, is_echo: bool = False, **detail: str) -> Recognised:

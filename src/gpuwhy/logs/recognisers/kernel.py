@@ -81,7 +81,8 @@ def recognise(text: str) -> Recognised | None:
         return _segfault(found)
     for tool, pattern, fatal in _OTHERS:
         if pattern.search(shown):
-            return Recognised("kernel", tool, _device(shown), is_fatal=fatal)
+            more = tool == "nvrm" and "API mismatch" in shown
+            return Recognised("kernel", tool, _device(shown), is_fatal=fatal, takes_more=more)
     return None
 
 
