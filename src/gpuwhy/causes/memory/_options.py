@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from gpuwhy.causes._case import Case
 from gpuwhy.knowledge import components
+from gpuwhy.knowledge.engine_messages import engine_of_message, engine_of_messages
 from gpuwhy.model.remedy import Remedy
 
 
@@ -55,11 +56,12 @@ _PLAIN = Options()
 
 def engine_of(case: Case, component: str | None) -> str:
     """The engine whose options count: of the log, else of the component at which it stopped."""
-    if case.engine in _BY_ENGINE:
-        return case.engine
+    found = engine_in_log(case)
+    if found in _BY_ENGINE:
+        return found
     if component in _LLAMA_LIKE:
         return "llama.cpp"
-    return component if component in _BY_ENGINE else case.engine
+    return component if component in _BY_ENGINE else found
 
 
 def options_of(engine: str) -> Options:
@@ -125,25 +127,16 @@ def change(
 
 
 _ALIASES = {"aphrodite": "vllm"}
-_ONLY_IN = (
-    ("vllm", re.compile(r"No available memory for the cache blocks|KV cache is needed|stored in KV cache|Mamba cache blocks|# (?:cuda|GPU) blocks|gpu_memory_utilization|when warming up sampler|Failed to load model - not enough GPU memory|Available KV cache memory")),
-    ("sglang", re.compile(r"mem-fraction-static|cannot hold even one request|Try to lower your batch size|Load weight (?:begin|end)")),
-    ("lmdeploy", re.compile(r"No enough gpu memory for runtime|\[TM\]\[(?:ERROR|FATAL|WARNING)\]|No enough blocks for")),
-    ("text-generation-inference", re.compile(r"Not enough memory to handle \d{1,9} (?:prefill|total) tokens|max-batch-prefill-tokens")),
-    ("tensorrt-llm", re.compile(r"Executor creation failed due to insufficient GPU memory|component could not be created|\[TRT-LLM\]|\[TensorRT-LLM\]|kvCacheManager\.cpp")),
-    ("llama.cpp", re.compile(r"\bggml_|\bllama_(?:model|kv|init|context)|alloc_tensor_range|unable to allocate CUDA\d")),
-)  # fmt: skip
-"""Messages that only one engine prints."""
 
 
-def engine_of_message(text: str) -> str:
-    """The engine that prints this message; ``""`` when many do."""
-    return next((engine for engine, pattern in _ONLY_IN if pattern.search(text[:4000])), "")
+def engine_in_log(case: Case) -> str:
+    """The engine that the log names, else the one whose messages stand in it."""
+    return case.engine or engine_of_messages(line.raw for log in case.incident.logs for line in log.lines[:LONGEST_LOG])
 
 
 def component_of(case: Case, near: str | None, message: str = "") -> str:
     """The part that divides the memory: the engine, else what stands near the failure, else torch."""
-    engine = case.engine or engine_of_message(message)
+    engine = engine_in_log(case) or engine_of_message(message)
     if engine in ("llama.cpp", "ollama", "comfyui") or not engine:
         if near and near not in ("torch", "triton", "nccl", "transformers", "accelerate"):
             return near

@@ -1,0 +1,175 @@
+"""What faults of kernels have in common: the part they sit in, what was tried, and what can be tried."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._component import WEAK, first_component
+from gpuwhy.knowledge import components
+from gpuwhy.knowledge.engine_messages import engine_of_messages
+from gpuwhy.knowledge.known_faults import KnownFault, known_fault
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.experiments import Experiments
+from gpuwhy.model.fact import Unknown
+from gpuwhy.model.finding import Missing
+from gpuwhy.model.host import Gpus
+from gpuwhy.model.remedy import Remedy
+
+ENGINES = ("vllm", "sglang", "tensorrt-llm", "lmdeploy", "text-generation-inference", "ktransformers")
+KERNEL_LIBRARIES = frozenset(
+    {"marlin", "flaggems", "flashinfer", "sgl-kernel", "flash-attn", "deepgemm", "deepep", "flashmla", "xformers", "exllama", "autoawq", "auto-gptq", "gptqmodel", "bitsandbytes", "mamba",
+     "causal-conv1d", "lmcache", "transformer-engine", "sageattention", "triton"}
+)  # fmt: skip
+BACKEND_FLAG = {"vllm": "--attention-backend", "sglang": "--attention-backend"}
+PACKAGES = {"flashinfer": "flashinfer-python", "sgl-kernel": "sgl-kernel", "flaggems": "flag_gems", "deepgemm": "deep-gemm"}  # fmt: skip
+LONGEST_LOG = 20000
+_DRAFT = re.compile(r"speculative|draft|eagle|\bmtp\b|nextn|medusa", re.IGNORECASE)
+_PREFIX = re.compile(r"prefix[-_ ]cach|radix[-_ ]cache", re.IGNORECASE)
+_GRAPHS = re.compile(r"cuda_?graph|in replay\b|torch\.compile|inductor", re.IGNORECASE)
+
+
+def component_of(case: Case, match: Match, experiments: Experiments | Unknown, *, is_synchronous: bool) -> str:
+    """The part that holds the kernel.
+
+    The frames of a launch error are those where it surfaced. They count only if launches were synchronous; else what
+    was tried names the library, then packages that were given by hand, then the engine.
+    """
+    tried = _named_by_experiments(experiments)
+    if tried is not None:
+        return tried
+    in_message = first_component([(match.text, False)])
+    engine = engine_in_log(case)
+    if is_synchronous or engine not in ENGINES:
+        near = in_message if in_message in KERNEL_LIBRARIES else case.component_near(match)
+        if near is not None and near not in WEAK:
+            return near
+    if engine:
+        return components.canonical(engine) or engine
+    return _given_library(case) or in_message or "torch"
+
+
+def engine_in_log(case: Case) -> str:
+    """The engine that the log names, else the one whose messages stand in it."""
+    return case.engine or engine_of_messages(line.raw for log in case.incident.logs for line in log.lines[:LONGEST_LOG])
+
+
+def said(match: Match) -> str:
+    """The line without torch's advice behind its message, which an exception's repr keeps on the same line."""
+    return re.split(r"\\n|\s(?=CUDA kernel errors might)", match.text, maxsplit=1)[0].strip()
+
+
+def _named_by_experiments(experiments: Experiments | Unknown) -> str | None:
+    """A kernel library that the experiments name; else the engine of which releases were tried."""
+    if not isinstance(experiments, Experiments):
+        return None
+    words = [word for each in experiments.tried for word in re.findall(r"[\w.-]{3,60}", f"{each.name} {each.outcome}")]
+    named = [name for word in words if (name := components.canonical(word)) is not None]
+    library = next((name for name in named if name in KERNEL_LIBRARIES), None)
+    return library or next((name for name in named if name in ENGINES), None)
+
+
+def _given_library(case: Case) -> str | None:
+    names = [components.canonical(name) or name for name in case.facts.group("packages")]
+    return next((name for name in names if name in KERNEL_LIBRARIES), None) or next((n for n in names if n in ENGINES), None)  # fmt: skip
+
+
+def fault_known(case: Case, cause: str, gpus: Gpus | Unknown) -> KnownFault | None:
+    """A fault that was found in public, if its conditions are met by the log and the facts."""
+    capability = gpus.capability if isinstance(gpus, Gpus) else None
+    major = int(capability.partition(".")[0]) if capability and capability.partition(".")[0].isdigit() else None
+    features = frozenset(name for name, fact in case.facts.group("model").items() if fact.value not in (None, False, ""))  # fmt: skip
+    given = [*case.facts.group("packages"), *case.facts.group("binary_archs"), str(case.facts.value("command") or "")]
+    lines = [line.text[:400] for log in case.incident.logs for line in log.lines[:3000]]
+    return known_fault(
+        cause, major=major, text="\n".join([*given, *lines]), features=features, engine=engine_in_log(case)
+    )
+
+
+def tried(experiments: Experiments | Unknown) -> tuple[Evidence, ...]:
+    """The experiments as evidence: those that went well first, since they isolate the fault."""
+    if not isinstance(experiments, Experiments):
+        return ()
+    return tuple(each.evidence for each in (*experiments.good, *experiments.bad))[:4]
+
+
+def remedies_tried(experiments: Experiments | Unknown) -> tuple[Remedy, ...]:
+    """What is known to help because it was tried."""
+    if not isinstance(experiments, Experiments):
+        return ()
+    found: list[Remedy] = []
+    for each in experiments.good:
+        if each.variable and each.variable[0] != "CUDA_LAUNCH_BLOCKING":
+            found.append(Remedy(kind="env", name=each.variable[0], value=each.variable[1], summary=f"Tried here: {each.outcome}"))  # fmt: skip
+        elif each.flag:
+            found.append(Remedy(kind="flag", name=each.flag[0], value=each.flag[1] or "set", summary=f"Tried here: {each.outcome}"))  # fmt: skip
+        elif each.switched_off:
+            found.append(Remedy(kind="config", name=each.switched_off, value="false", summary=f"Leave it off. Tried here: {each.outcome}"))  # fmt: skip
+        elif each.release:
+            found.append(Remedy(kind="package", name=each.release[0], value=f"=={each.release[1]}", summary=f"The release that works here ({each.outcome})", cost="an older or newer release changes other things too"))  # fmt: skip
+    return tuple(found)
+
+
+def remedies_to_try(case: Case, match: Match, component: str, experiments: Experiments | Unknown) -> tuple[Remedy, ...]:
+    """One switch at a time, what the log names first; then another release of the part. After what was found by trying."""
+    found_by_trying = remedies_tried(experiments)
+    if found_by_trying:
+        return (*found_by_trying, newer(component, rank=3))
+    near = [match.text, *(frame.path + frame.code for frame in match.frames), *(line.text[:1000] for line in case.lines_around(match, 300, 20))]  # fmt: skip
+    command = str(case.facts.value("command") or "")
+    engine = engine_in_log(case)
+    engine = engine if engine in ENGINES else component
+    found = []
+
+    def names(pattern: re.Pattern[str]) -> bool:
+        return any(pattern.search(text) for text in (command, *near))
+
+    draft = {"vllm": "--speculative-config", "sglang": "--speculative-algorithm"}.get(engine)
+    if draft and names(_DRAFT):
+        found.append(Remedy(kind="flag", name=draft, value="remove", summary="Without the draft model", is_sure=False, rank=1))  # fmt: skip
+    if engine == "vllm" and names(_PREFIX):
+        found.append(Remedy(kind="flag", name="--enable-prefix-caching", value="remove", summary="Without prefix caching", is_sure=False, rank=2))  # fmt: skip
+    if engine == "sglang" and names(_PREFIX):
+        found.append(Remedy(kind="flag", name="--disable-radix-cache", value="set", summary="Without the prefix cache", is_sure=False, rank=2))  # fmt: skip
+    if engine in BACKEND_FLAG and len(found) < 2:
+        found.append(Remedy(kind="flag", name=BACKEND_FLAG[engine], value="another", summary="Another attention backend: it tells whether the kernel is one of attention", is_sure=False, rank=3))  # fmt: skip
+    if engine == "sglang" and names(_GRAPHS) and len(found) < 2:
+        found.append(Remedy(kind="flag", name="--disable-cuda-graph", value="set", summary="Without CUDA graphs", cost="slower", is_sure=False, rank=4))  # fmt: skip
+    found.append(newer(component))
+    if component in KERNEL_LIBRARIES and engine != component and engine in ENGINES:
+        found.append(newer(engine, rank=2))
+    return tuple(found)
+
+
+def newer(component: str, rank: int = 1) -> Remedy:
+    """Another release of the part; most such faults are mended within weeks."""
+    return Remedy(
+        kind="package", name=PACKAGES.get(component, component), value="newer",
+        summary=f"A newer release of {component}; where the fault came with an upgrade, the release before",
+        is_sure=False, rank=rank,
+    )  # fmt: skip
+
+
+def remedies_known(fault: KnownFault | None) -> tuple[Remedy, ...]:
+    """What mends a fault that is known."""
+    if fault is None:
+        return ()
+    found = []
+    if fault.flag:
+        found.append(Remedy(kind="flag", name=fault.flag, value=fault.flag_value, summary=f"Avoid it: {fault.mechanism}"))  # fmt: skip
+    if fault.package:
+        found.append(Remedy(kind="package", name=fault.package, value=fault.fixed_in or "newer", summary=f"A release with the fix ({fault.provenance})"))  # fmt: skip
+    return tuple(found)
+
+
+def asked(*wanted: Missing | None) -> tuple[Missing, ...]:
+    return tuple(each for each in wanted if each is not None)
+
+
+def unique(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
+    """The remedies without those that repeat kind and name."""
+    seen: dict[tuple[str, str], Remedy] = {}
+    for remedy in remedies:
+        seen.setdefault((remedy.kind, remedy.name), remedy)
+    return tuple(seen.values())

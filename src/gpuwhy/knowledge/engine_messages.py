@@ -1,0 +1,27 @@
+"""Messages that only one engine prints: they tell whose log it is when neither banner nor path is pasted."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+ONLY_IN: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("sglang", re.compile(r"mem[-_]fraction[-_]static|cannot hold even one request|Try to lower your batch size|Load weight (?:begin|end)|\bTP\d{1,3}\] |max_total_num_tokens=|cuda-graph-max-bs|Capture cuda graph (?:begin|failed)")),
+    ("lmdeploy", re.compile(r"No enough gpu memory for runtime|\[TM\]\[(?:ERROR|FATAL|WARNING|INFO)\]|No enough blocks for|cache[-_]max[-_]entry[-_]count")),
+    ("text-generation-inference", re.compile(r"Not enough memory to handle \d{1,9} (?:prefill|total|batch) tokens|max-batch-prefill-tokens|text_generation_(?:launcher|router|server)")),
+    ("tensorrt-llm", re.compile(r"Executor creation failed due to insufficient GPU memory|component could not be created|\[TRT-LLM\]|\[TensorRT-LLM\]|kvCacheManager\.cpp|free_gpu_memory_fraction|\btrtllm-\w{3,10}\b")),
+    ("vllm", re.compile(r"No available memory for the cache blocks|KV cache is needed|stored in KV cache|Mamba cache blocks|# (?:cuda|GPU|CPU) blocks|gpu[-_]memory[-_]utilization|when warming up sampler|Failed to load model - not enough GPU memory|Available KV cache memory|Initializing an LLM engine|\b(?:llm_engine|gpu_model_runner|gpu_worker|model_runner|gpu_executor|weight_utils|multiproc_executor|kv_cache_utils|async_llm)\.py:\d{1,5}\]|non_torch_memory takes")),
+    ("llama.cpp", re.compile(r"\bggml_|\bllama_(?:model|kv|init|context|new)|alloc_tensor_range|unable to allocate CUDA\d|load_tensors:")),
+)  # fmt: skip
+"""The engine and what only it prints, in its own words; sub-strings of log lines and option names."""
+LONGEST = 4000
+
+
+def engine_of_message(text: str) -> str:
+    """The engine that prints this message; ``""`` when none or many do."""
+    return next((engine for engine, pattern in ONLY_IN if pattern.search(text[:LONGEST])), "")
+
+
+def engine_of_messages(lines: Iterable[str]) -> str:
+    """The engine of the first line that only one engine prints; ``""`` when there is none."""
+    return next((engine for text in lines if (engine := engine_of_message(text))), "")
