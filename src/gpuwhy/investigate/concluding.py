@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from gpuwhy.diagnosis import Judgement
+from gpuwhy.investigate.going_on import questions
 from gpuwhy.investigate.record import Record
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Event
@@ -35,13 +36,15 @@ def conclude(
     open_questions = tuple(
         dict.fromkeys(f"{m.key}: {m.why or 'not known'}" for finding in judgement.findings[:3] for m in finding.missing)
     )
+    to_go_on = () if judgement.findings else questions(incident, facts)
     log_notes = [f"{log.name}: {note}" for log in incident.logs for note in log.notes]
     return Diagnosis(
         where=where,
         incident=incident,
         findings=judgement.findings,
         ruled_out=judgement.ruled_out,
-        decides=judgement.decides,
+        decides=judgement.decides or next(iter(to_go_on), None),
+        to_go_on=to_go_on,
         facts=tuple(facts),
         investigation=record.closed(open_questions),
         before=tuple(_before(incident)),

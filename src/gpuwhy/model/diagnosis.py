@@ -23,6 +23,8 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     ruled_out: tuple[Excluded, ...] = ()
     decides: Missing | None = None
+    to_go_on: tuple[Missing, ...] = ()
+    """Without findings: what to find out next, the most telling first."""
     facts: tuple[Fact, ...] = ()
     investigation: Investigation = Investigation()
     before: tuple[Evidence, ...] = ()

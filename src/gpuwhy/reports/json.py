@@ -52,6 +52,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     findings: tuple[Finding, ...]
     ruled_out: tuple[Excluded, ...]
     decides: Missing | None
+    to_go_on: tuple[Missing, ...]
     incident: IncidentDocument
     before: tuple[Evidence, ...]
     facts: tuple[Fact, ...]
@@ -71,6 +72,7 @@ def document_of(diagnosis: Diagnosis) -> Document:
         findings=diagnosis.findings,
         ruled_out=diagnosis.ruled_out,
         decides=diagnosis.decides,
+        to_go_on=diagnosis.to_go_on,
         incident=IncidentDocument(
             incident.is_failure,
             incident.primary,

@@ -6,11 +6,13 @@ Rows are built once and rendered plainly here, or in colour by :mod:`gpuwhy.repo
 from __future__ import annotations
 
 import textwrap
+import time
 from collections.abc import Iterator
 
 import msgspec
 
 from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.model.event import Event
 from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.finding import Certainty, Finding, Link
 from gpuwhy.model.remedy import Remedy, Survives
@@ -224,12 +226,58 @@ def _unrecognised(diagnosis: Diagnosis) -> Iterator[Row]:
     yield from _section("The first fatal event")
     for line in event.text.split("\n")[:8]:
         yield Row(line[:300], 2, "quote", 2)
-    yield Row(f"at {event.place}" + (f", {len(event.repeats) + 1} times" if event.repeats else ""), 2, "note")
+    yield Row(f"at {event.place}{_by_whom(event)}", 2, "note")
     for block in event.exceptions[:1]:
         for frame in block.frames[-4:]:
             yield Row(f"{frame.path}:{frame.line or '?'} in {frame.function}", 4, hang=2)
             if frame.code:
                 yield Row(frame.code[:200], 6, "quote")
+    yield from _consequences(diagnosis, event)
+    yield from _seen(diagnosis)
+
+
+def _by_whom(event: Event) -> str:
+    """When it happened, in which process, and how often."""
+    parts = []
+    if event.process is not None:
+        process = event.process
+        named = process.name or (f"rank {process.rank}" if process.rank is not None else "a process")
+        parts.append(f"in {named}" + (f", pid {process.pid}" if process.pid is not None else ""))
+    if event.time is not None:
+        parts.append(time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(event.time)))
+    if event.repeats:
+        parts.append(f"{len(event.repeats) + 1} times")
+    return "".join(f", {part}" for part in parts)
+
+
+def _consequences(diagnosis: Diagnosis, primary: Event) -> Iterator[Row]:
+    """What ended after the primary event: its echoes, and other failures of the same life."""
+    after = [
+        event
+        for event in diagnosis.incident.events
+        if event.is_fatal and event.id != primary.id and event.id not in diagnosis.incident.before
+    ]
+    if not after:
+        return
+    yield from _section("What died because of it, or after it")
+    for event in after[:MANY]:
+        headline = event.text.partition("\n")[0]
+        yield Row(f"- {event.place}: {headline[:200]}{_by_whom(event)}", 2, hang=2)
+    if len(after) > MANY:
+        yield Row(f"- and {len(after) - MANY} more", 2)
+
+
+def _seen(diagnosis: Diagnosis) -> Iterator[Row]:
+    """What the text tells of the machine: the reader of an unknown failure needs it first."""
+    if not diagnosis.facts:
+        return
+    yield from _section("What is known of the machine")
+    for fact in diagnosis.facts[: 2 * MANY]:
+        place = f"  [{fact.evidence.place}]" if fact.evidence.place is not None else ""
+        shown = "not set, or not there" if fact.value is None else str(fact.value)
+        yield Row(f"{fact.key}: {shown[:160]}{place}", 2, hang=4)
+    if len(diagnosis.facts) > 2 * MANY:
+        yield Row(f"and {len(diagnosis.facts) - 2 * MANY} more (-v)", 2)
 
 
 def _before(diagnosis: Diagnosis) -> Iterator[Row]:
@@ -271,9 +319,14 @@ def _ruled_out(diagnosis: Diagnosis, detail: Detail) -> Iterator[Row]:
 def _unknown(diagnosis: Diagnosis) -> Iterator[Row]:
     if diagnosis.decides is None:
         return
+    if not diagnosis.findings:
+        yield from _section("What is missing to go on, and the command that gets it")
+        for each in diagnosis.to_go_on or (diagnosis.decides,):
+            yield Row(f"- {each.key}: {each.why}", 2, hang=2)
+            yield Row(each.command, 4, "command")
+        return
     yield from _section("What is not known, and the one command that decides")
-    missing = diagnosis.findings[0].missing if diagnosis.findings else ()
-    for each in missing:
+    for each in diagnosis.findings[0].missing:
         yield Row(f"- {each.key}" + (f": {each.why}" if each.why else ""), 2, hang=2)
     if diagnosis.decides.command:
         yield Row(diagnosis.decides.command, 4, "command")
