@@ -48,7 +48,7 @@ def test_known_facts_are_not_asked_for() -> None:
 @pytest.mark.parametrize(
     ("report", "first"),
     [
-        (b"FrobError: worker 7 of the frobnicator was lost: exit code -9\n", "kernel_log"),
+        (b"Segmentation fault (core dumped)\n", "kernel_log"),
         (b"RuntimeError: the frobnicator timed out after 300 s\n", "tests.stacks"),
         (b'Traceback (most recent call last):\n  File "/opt/x.py", line 3, in run\n    frobnicate()\n', "journal"),
     ],
