@@ -1,0 +1,67 @@
+"""The parallel sizes a server was given, and which sizes divide a model."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from gpuwhy.causes._case import Case
+from gpuwhy.causes.distributed._log_lines import lines
+from gpuwhy.model.evidence import Evidence
+
+_TENSOR = re.compile(
+    r"(?:tensor[-_]parallel[-_]size|tensor[-_]model[-_]parallel[-_]size|--tp[-_]size|\btp[-_]size|--tp|-tp|--num-shard|num_shards?|--tensor-parallel|mp_size)[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(?P<size>\d{1,4})\b"
+)
+_PIPELINE = re.compile(r"(?:pipeline[-_]parallel[-_]size|--pp[-_]size|\bpp[-_]size|--pp|-pp)[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(?P<size>\d{1,4})\b")  # fmt: skip
+_STATED = ("server_args.tensor_parallel_size", "server_args.tp_size", "server_args.num_shard")
+FLAGS = {
+    "vllm": ("--tensor-parallel-size", "--pipeline-parallel-size", "--enable-expert-parallel"),
+    "sglang": ("--tp-size", "--pp-size", "--ep-size"),
+    "tensorrt-llm": ("--tp_size", "--pp_size", "--ep_size"),
+    "text-generation-inference": ("--num-shard", "", ""),
+    "lmdeploy": ("--tp", "", "--ep"),
+}
+"""Tensor-, pipeline- and expert-parallel options by engine."""
+MOST = 4096
+
+
+class Size(msgspec.Struct, frozen=True):
+    """A parallel size with what shows it; ``at_least`` when only the highest rank is known."""
+
+    value: int
+    evidence: Evidence | None
+    at_least: bool = False
+
+
+def tensor(case: Case) -> Size | None:
+    """The tensor-parallel size: from what the engine echoed, the command, the log, else the highest rank named."""
+    for key in _STATED:
+        value = case.facts.value(key)
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= MOST:
+            return Size(value, case.fact_evidence(key, f"the tensor-parallel size is {value}"))
+    command = case.facts.value("command")
+    found = _TENSOR.search(str(command)[:8000]) if command else None
+    if found is not None:
+        return Size(int(found["size"]), case.fact_evidence("command", f"the tensor-parallel size is {found['size']}"))
+    highest = -1
+    for seen in lines(case):
+        text = seen.line.text[:4000]
+        found = _TENSOR.search(text) if "=" in text or "-" in text or ":" in text else None
+        if found is not None and 0 < int(found["size"]) <= MOST:
+            return Size(int(found["size"]), seen.evidence(f"the tensor-parallel size is {found['size']}"))
+        rank = seen.rank
+        highest = max(highest, rank if rank is not None else -1)
+    return Size(highest + 1, None, at_least=True) if highest > 0 else None
+
+
+def is_piped(case: Case) -> bool:
+    """Whether a pipeline-parallel size above one was given."""
+    command = _PIPELINE.search(str(case.facts.value("command") or "")[:8000])
+    return command is not None and int(command["size"]) > 1
+
+
+def dividing(below: int, *units: int) -> int | None:
+    """The largest power of two below ``below`` that divides every unit; else the largest divisor; None when only 1."""
+    sizes = [size for size in range(below - 1, 1, -1) if all(unit % size == 0 for unit in units)]
+    return next((size for size in sizes if size & (size - 1) == 0), sizes[0] if sizes else None)
