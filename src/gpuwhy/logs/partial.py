@@ -34,6 +34,12 @@ def whole_lines(raws: Sequence[str]) -> list[tuple[int, str]] | None:
     return None
 
 
+def output_of(raw: str) -> str:
+    """``stdout`` or ``stderr``, behind its pod's name where that is told; empty when no runtime wrote it to the line."""
+    found = _cri_record(raw) or _docker_record(raw)
+    return found[0] if found is not None else ""
+
+
 def _joined(
     raws: Sequence[str],
     record: Callable[[str], tuple[str, bool] | None],

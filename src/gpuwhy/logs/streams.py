@@ -3,17 +3,23 @@
 Only the first line of a message may carry the writer's name: SGLang prints ``[... TP0] Scheduler hit an exception:
 Traceback (most recent call last):`` and the frames below it bare. Such bare lines are given to the writer of the
 traceback they continue.
+
+Two more things are told by no prefix of the program's own: standard output and standard error are apart where a container
+runtime kept them apart, and lines that Ray folded (``[repeated 2x across cluster]``) stand for several writers, whose last
+one Ray names: together they are a stream of their own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gpuwhy.logs import tracebacks
+from gpuwhy.logs import partial, tracebacks
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.model.event import LogLine, Process
 
 _CONTINUES = Pattern(r"\s+\S|$")
+_SAMPLE = 400
+_FOLDED = " across cluster]"
 
 
 def split_streams(lines: Sequence[LogLine]) -> list[list[int]]:
@@ -21,8 +27,14 @@ def split_streams(lines: Sequence[LogLine]) -> list[list[int]]:
     streams: dict[object, list[int]] = {}
     adopted: dict[object, _Adoption] = {}
     waiting: list[tuple[Process, list[int]]] = []
+    is_tagged = any(partial.output_of(line.raw) for line in lines[:_SAMPLE])
     for at, line in enumerate(lines):
-        key = line.process
+        process = line.process
+        key: object = process
+        if is_tagged:
+            key = (process, partial.output_of(line.raw))
+        if process is not None and process.pid is not None and _FOLDED in line.raw:
+            key = (process.name, _FOLDED)
         stream = streams.get(key)
         if stream is None:
             stream = streams[key] = []
@@ -33,7 +45,7 @@ def split_streams(lines: Sequence[LogLine]) -> list[list[int]]:
                 continue
             del adopted[key]
         if waiting and tracebacks.is_frame(line.text):
-            owner = _owner(waiting, key)
+            owner = _owner(waiting, process)
             if owner is not None:
                 waiting.remove(owner)
                 if owner[1] is not stream:
@@ -41,8 +53,8 @@ def split_streams(lines: Sequence[LogLine]) -> list[list[int]]:
                     owner[1].append(at)
                     continue
         stream.append(at)
-        if key is not None and tracebacks.HEAD in line.text:
-            waiting.append((key, stream))
+        if process is not None and tracebacks.HEAD in line.text:
+            waiting.append((process, stream))
             del waiting[:-64]
     return [stream for stream in streams.values() if stream]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gpuwhy.logs.prefixes import brackets, levels, parentheses, stamped, structured, words
+from gpuwhy.logs.prefixes import brackets, levels, parentheses, priority, stamped, structured, words
 from gpuwhy.logs.prefixes._types import Peeled
 from gpuwhy.model.event import Process
 
@@ -26,6 +26,7 @@ def _by_first_character() -> dict[str, tuple[Peeler, ...]]:
         "(": (parentheses.peel,),
         "[": (brackets.peel,),
         "{": (structured.peel_json,),
+        "<": (priority.peel,),
     }
     for digit in "0123456789":
         table[digit] = (stamped.peel, words.peel)

@@ -7,6 +7,7 @@ ERROR:        fn_cache_manager = ...           uvicorn pads to ten columns; what
 ERROR:vllm.engine:...                          Python's basicConfig
 ERRO[0000] ...                                 logrus
 E0619 10:02:11.123456  4711 server.cc:42] ...  glog
+E0000 00:00:1795946531.123456  4711 cuda_dnn.cc:8310] ...  absl before its start
 """
 
 from __future__ import annotations
@@ -50,18 +51,25 @@ _AFTER_WORD = Pattern(
     r"| +\d{2,7} \[ *([^\]]{0,120}?)(?::\d+)?\] ?"  # ERROR 125765 [ DP10 TP10 EP10 scheduler.py:2655]
     r"| +\.\.\. ?(?:\[[^\]]{0,120}\] ?)?"  # ERROR ... [gpu_model_runner.py:5403], cut by who pasted it
     r"|\[\d+\] ?"  # ERRO[0000]
+    r"| {1,8}[\w./-]{1,80}\.(?:py|cc|cpp|go|rs):\d{1,7}(?: --|:)? "  # INFO worker.py:2038 -- of Ray
     r"|:[A-Za-z_][\w.]*:(?!\d)"  # ERROR:vllm.engine:
     r"| *\| *[\w.<>]+:[\w.<>]+:\d+ - ?"  # loguru after its time
     r"| *[-|] "
 )
 _PADDED = Pattern(r": {0,8}")
 _STAMP_NEXT = Pattern(rf" +(?={stamps.ISO})")
-_GLOG = Pattern(r"([IWEFD])(\d{2})(\d{2}) (\d\d:\d\d:\d\d)(?:\.\d+)? +\d+ [^\]\s]{1,120}:\d+\] ?")
+_GLOG = Pattern(
+    r"([IWEFD])(?:20\d\d)?(\d{2})(\d{2}) (\d\d:\d\d:\d\d)(?:\.\d+)?(?: +\d+)? (?:[^\]\s]{1,200}:\d+)?\] ?"
+    r"|([IWEFD])0000 00:00:(\d{9,11}\.\d{1,9}) +\d+ [^\]\s]{1,200}:\d+\] ?"  # absl before its time zone is known
+)
 _LONGEST_WORD = 8
 _COLUMNS = 10
 
 
 def peel(text: str, reference: float) -> Peeled | None:
+    second = text[1:2]
+    if not (second.isupper() or second.isdigit()):
+        return None
     head = text[:300]
     word = _WORD.match(head)
     if word is None:
@@ -101,6 +109,8 @@ def _peel_glog(text: str, head: str, reference: float) -> Peeled | None:
     found = _GLOG.match(head)
     if found is None:
         return None
-    letter, month, day, clock = found.groups()
+    letter, month, day, clock, early, seconds = found.groups()
+    if early:
+        return text[found.end() :], None, float(seconds), NAMES[early]
     time = stamps.from_month_day(f"{month}-{day} {clock}", reference)
     return text[found.end() :], None, time, NAMES[letter]

@@ -6,6 +6,7 @@
 (ServeReplica:app:LLMDeployment pid=4288, ip=192.0.2.6) Traceback ...
 (RayWorkerWrapper pid=556) ... [repeated 7x across cluster]
 (raylet) ...
+(MyActor(1) pid=88) ...
 """
 
 from __future__ import annotations
@@ -18,21 +19,27 @@ from gpuwhy.logs.prefixes._types import Peeled
 from gpuwhy.model.event import Process
 
 LONGEST_NAME = 160
-_NAME = Pattern(r"[A-Za-z_][\w.:/<>@-]*$")
+_NAME = Pattern(r"[A-Za-z_][\w.:/<>@()-]{0,160}$")
 _FIELD = Pattern(r"(?:^|[ ,])(pid|rank|ip|local_rank|node_id)=([\w.:-]+)")
 _WITHOUT_PID = Pattern(
     r"(?:raylet|autoscaler|EngineCore|Worker|VllmWorker|APIServer|ApiServer|Engine|Scheduler|StageEngineCore|DPCoordinator|LMCache)"
-    r"(?:[A-Z_]\w*)?(?:[ ,+].*)?$"
+    r"(?:[A-Z_]\w*)?(?:[ ,+].*)?$|MainProcess$|MainThread$|(?:Thread|\w{0,30}Process)-\d{1,7}$|pid=\w{1,40}$"
 )
 _RANK = Pattern(r"(?:TP|rank|Worker-|tp|trainer|default)_?(\d+)")
-_REPEATED = Pattern(r" \[repeated \d+x across cluster\](?: \(Ray deduplicates logs.*)?$")
+_REPEATED = Pattern(r" \[repeated \d+x across cluster\](?: \(Ray deduplicates logs.{0,600})?$")
 
 
 def peel(text: str, _reference: float) -> Peeled | None:
     end = text.find(")", 1, LONGEST_NAME)
     if end < 0:
         return None
-    process = _process(text[1:end])
+    inside = text[1:end]
+    if "(" in inside:
+        end = text.find(")", end + 1, LONGEST_NAME)
+        inside = text[1:end]
+        if end < 0:
+            return None
+    process = _process(inside)
     if process is None:
         return None
     rest = text[end + 1 :]
@@ -40,7 +47,7 @@ def peel(text: str, _reference: float) -> Peeled | None:
         rest = rest[1:]
     elif rest:
         return None
-    if rest.endswith("cluster]") or " [repeated " in rest[-200:]:
+    if rest.endswith("cluster]") or (rest.endswith(("options.)", "...")) and " [repeated " in rest):
         rest = _REPEATED.sub("", rest)
     return rest, process, None, ""
 
@@ -48,7 +55,7 @@ def peel(text: str, _reference: float) -> Peeled | None:
 @functools.lru_cache(maxsize=2048)
 def _process(inside: str) -> Process | None:
     fields = dict(_FIELD.findall(inside))
-    name = re.split(r"[ ,]", inside, maxsplit=1)[0]
+    name = re.split(r"[ ,]", inside, maxsplit=1)[0].removeprefix("pid=")
     if not _NAME.match(name):
         return None
     if "pid" not in fields and "rank" not in fields and not _WITHOUT_PID.match(inside):

@@ -1,6 +1,8 @@
 """Prefixes that begin with a word.
 
 Feb 24 09:28:18 node-1 systemd[1]: ...        syslog, journalctl
+Sun 2026-11-29 10:07:46 UTC node-1 sglang[123]: ...   journalctl -o short-full, -o with-unit
+vllm.engine - INFO - ...                      Python logging
 nv-fabricmanager[3228]: ...                   the same, its time and host cut off
 kernel: NVRM: ...
 node23:12098:12141 [2] transport/nvls.cc:244 NCCL WARN ...
@@ -14,18 +16,25 @@ import functools
 from gpuwhy.logs import stamps
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.prefixes._types import Peeled
-from gpuwhy.logs.prefixes.levels import WORDS
+from gpuwhy.logs.prefixes.levels import NAMES, WORDS
 from gpuwhy.logs.prefixes.parentheses import rank_in
 from gpuwhy.model.event import Process
 
+TAG = r"(?!\w{0,48}(?:Error|Exception|Warning): )[A-Za-z_][\w@./-]{0,47}"
+"""A program's name without its process id, as RFC 3164 has it."""
 IDENT = r"(?P<ident>kernel|[A-Za-z_][\w@.:/\\-]{0,80}(?=\[\d+\]: ))(?:\[(?P<pid>\d{1,10})\])?: ?"
-_SYSLOG = Pattern(rf"(?P<stamp>{stamps.SYSLOG}) (?P<host>[\w.-]+) (?:{IDENT})?")
+HOST_IDENT = Pattern(rf" (?P<host>[\w.-]+) {IDENT}")
+_SYSLOG = Pattern(rf"(?P<stamp>{stamps.SYSLOG}) (?P<host>[\w.-]+) (?:{IDENT}|(?P<tag>{TAG}): ?)?")
+_FULL = Pattern(rf"[A-Z][a-z]{{2}} (?P<stamp>{stamps.ISO})(?: [A-Z][A-Z0-9+-]{{1,5}})?(?= )")
+_NAMED = Pattern(rf"[\w.]{{1,80}} - (?P<level>{WORDS}) - ")
+_DAYS = frozenset(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
 _IDENT = Pattern(IDENT)
 _NCCL = Pattern(
     r"(?P<host>[\w.-]{1,100}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) \[-?\d{1,4}\] (?=(?:[\w./-]+:\d+ )?NCCL |\S)"
 )
 _WORKER = Pattern(rf"(?P<name>(?:Vllm)?Worker[\w-]*|EngineCore\w*|APIServer\w*) (?=(?:{WORDS})[ :])")
 _MONTHS = frozenset(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"])
+_WORKERS = frozenset(["Wor", "Eng", "API", "Vll"])
 _NOT_PROGRAMS = frozenset({"make", "gmake"})
 """``make[2]: ***`` counts its own depth."""
 _ABOUT_PROCESS = ("segfault at", "general protection", "trap ")
@@ -34,11 +43,14 @@ LONGEST = 300
 
 
 def peel(text: str, reference: float) -> Peeled | None:
-    if text[:3] in _MONTHS:
+    three = text[:3]
+    if three in _MONTHS:
         found = _SYSLOG.match(text[:LONGEST])
         if found is not None:
-            process = ident_process(found["ident"] or "", found["pid"], found["host"])
+            process = ident_process(found["ident"] or found["tag"] or "", found["pid"], found["host"])
             return text[found.end() :], process, stamps.from_syslog(found["stamp"], reference), ""
+    elif three in _DAYS:
+        return _peel_full(text)
     space = text.find(" ", 0, 120)
     word = text[:space] if space > 0 else text[:120]
     if word.endswith(":"):
@@ -48,16 +60,31 @@ def peel(text: str, reference: float) -> Peeled | None:
         if found is None or found["ident"] in _NOT_PROGRAMS or text.startswith(_ABOUT_PROCESS, found.end()):
             return None
         return text[found.end() :], ident_process(found["ident"], found["pid"], ""), None, ""
-    if word.count(":") == 2:
+    if ":" in word and word.count(":") == 2:
         found = _NCCL.match(text[:LONGEST])
         if found is None:
             return None
         return text[found.end() :], _nccl(found["host"], found["pid"]), None, _nccl_level(text, found.end())
-    if word[:3] in ("Wor", "Eng", "API", "Vll"):
+    if three in _WORKERS:
         found = _WORKER.match(text[:LONGEST])
         if found is not None:
             return text[found.end() :], _named(found["name"]), None, ""
+    elif text.startswith("- ", space + 1):
+        found = _NAMED.match(text[:LONGEST])
+        return (text[found.end() :], None, None, NAMES[found["level"]]) if found is not None else None
     return None
+
+
+def _peel_full(text: str) -> Peeled | None:
+    head = text[:LONGEST]
+    found = _FULL.match(head)
+    if found is None:
+        return None
+    writer = HOST_IDENT.match(head, found.end())
+    if writer is None:
+        return None
+    process = ident_process(writer["ident"], writer["pid"], writer["host"])
+    return text[writer.end() :], process, stamps.from_iso(found["stamp"]), ""
 
 
 @functools.lru_cache(maxsize=1024)
