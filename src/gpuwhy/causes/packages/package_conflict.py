@@ -1,0 +1,307 @@
+"""package-conflict: installed packages are of releases that do not belong together, and a check says so."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+
+from gpuwhy.causes._case import Case, Match, derived, inferred
+from gpuwhy.causes._registry import Judgement, cause
+from gpuwhy.causes.packages import _parts as parts
+from gpuwhy.causes.packages._declared_checks import CHECKS, Check
+from gpuwhy.knowledge import components, torch_companions
+from gpuwhy.knowledge.releases import public_version
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.fact import Unknown
+from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
+from gpuwhy.model.host import Torch
+from gpuwhy.model.remedy import NotARemedy, Remedy
+
+_SPECIFIER = re.compile(r"(?P<name>[A-Za-z][\w.-]{0,60})?(?:\[[\w,-]{1,60}\])?\s?(?P<spec>(?:(?:[<>=!~]=?|===)\s?[\w.*+!-]{1,30},?\s?){1,4})")  # fmt: skip
+_BUILT_FOR = re.compile(r"(?i)built for (?:PyTorch )?(?P<torch>\d\.\d{1,2}[\w.+]{0,16})")
+_HARMLESS = re.compile(r"(?i)^\s*(?:DEPRECATION|WARNING: Ignoring)|TF-TRT|if you (?:want|use)|optional")
+
+
+class Conflict(msgspec.Struct, frozen=True):
+    """A check that spoke: of which component, what is installed, and what is wanted (a constraint, or a release)."""
+
+    check: Check
+    match: Match
+    component: str | None
+    other: str | None
+    have: str | None
+    want: str | None
+
+
+@cause("package-conflict", family="Packages", signs=[check.sign for check in CHECKS])
+def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
+    """Installed packages are of releases that do not belong together; a check, a collision or a notice says so.
+
+    How it shows itself
+      A message with two releases: `xFormers was built for: PyTorch 2.3.0 (you have 2.1.0)`, `flashinfer-cubin version (..)
+      does not match flashinfer version (..)`, `tokenizers>=0.21 is required ... but found tokenizers==0.20`, `sgl-kernel is
+      installed with version .., which is less than the minimum required version`. Or a collision: `'aimv2' is already used by
+      a Transformers config`, `operator torchvision::nms does not exist`, `Only a single TORCH_LIBRARY can be used`.
+
+    Why it happens
+      Packages are upgraded one at a time, and pip changes what it needs for the last command only. torch, torchvision,
+      torchaudio and xformers go in fixed sets; flashinfer-python, flashinfer-cubin and flashinfer-jit-cache must be of one
+      release; an engine's release was tested with a certain transformers. A pip and a conda copy of one package are another way.
+
+    How to be sure
+      `python -m pip check`, and the installed releases (`python -m pip list`) against the engine's requirements
+      (`python -m pip show NAME`, or its requirements file of that tag). For xformers: `python -m xformers.info`.
+
+    What helps
+      The release of the package that is out of step, as the engine pins it; a fresh environment with the engine as the only
+      thing asked for; the engine's image. Two copies: remove one.
+
+    What does not help
+      Switching the check off where compiled parts are concerned; upgrading whatever the message happens to name last.
+
+    Not to be confused with
+      api-drift (a name is simply gone), abi-mismatch (an undefined symbol), cuda-major-mismatch (a library of another
+      CUDA is missing), nccl-version (two NCCL libraries).
+    """
+    conflicts = [found for check in CHECKS if (found := _read(case, check)) is not None]
+    if not conflicts:
+        return None
+    best = max(conflicts, key=lambda each: (_is_failure(each.match), each.check.strength, -each.match.line.number))
+    return _verdict(case, best, torch)
+
+
+def _read(case: Case, check: Check) -> Conflict | None:
+    for match in case.all(check.sign.name):
+        if match.is_code or _HARMLESS.search(match.text):
+            continue
+        have, want, spec = (_group(match, name) for name in ("have", "want", "spec"))
+        named, other = _group(match, "package"), _group(match, "other")
+        if spec is not None:
+            found = _SPECIFIER.search(spec)
+            want = found["spec"].replace(" ", "").rstrip(",") if found else spec
+            named = named or (found["name"] if found else None)
+        component = _component(named) or check.package or None
+        if component is None and check.is_exact:
+            component = case.component_near(match, case.engine or None)
+        return Conflict(check, match, component, _component(other) or check.other or None, have, want)
+    return None
+
+
+def _group(match: Match, name: str) -> str | None:
+    """The group of that name, whichever of the wordings gave it (``have``, ``have2`` ...)."""
+    return next((v for g, v in match.groups.items() if g.rstrip("0123456789") == name and v), None)
+
+
+def _component(name: str | None) -> str | None:
+    if not name:
+        return None
+    bare = name.partition("[")[0].strip()
+    if bare.lower().replace("_", "-") in ("flashinfer-jit-cache", "flashinfer-cubin"):
+        return "flashinfer-cubin" if "cubin" in bare else "flashinfer"
+    return components.canonical(bare) or bare.lower().replace("_", "-")
+
+
+def _is_failure(match: Match) -> bool:
+    return match.event is not None and match.event.kind in ("exception", "crash", "build")
+
+
+def _verdict(case: Case, conflict: Conflict, torch: Torch | Unknown) -> Judgement:
+    check, match, component = conflict.check, conflict.match, conflict.component
+    quoted = case.evidence(match, check.why)
+    pair = _installed_pair(case, conflict, torch)
+    if pair is not None and not pair[0]:
+        return RuledOut(pair[1], (quoted,))
+    is_pip_notice = check.sign.name in ("pip-incompatible", "pip-unresolvable")
+    certainty = Certainty.PROVEN if check.is_exact and (_is_failure(match) or conflict.have) else Certainty.POSSIBLE
+    if is_pip_notice or (certainty is Certainty.POSSIBLE and check.is_exact):
+        certainty = Certainty.LIKELY if _is_failure(match) or case.incident.primary is None else Certainty.POSSIBLE
+    if pair is not None:
+        certainty = Certainty.PROVEN
+    name = component or "a package"
+    stated = _stated(conflict)
+    rivals: tuple[str, ...] = () if certainty is Certainty.PROVEN else ("abi-mismatch", "api-drift")
+    return Verdict(
+        certainty=certainty,
+        component=component,
+        title=f"{check.title[0].upper()}{check.title[1:]}{f' ({stated})' if stated else ''}",
+        chain=(
+            Link(f"{name} and {conflict.other or 'what it works with'} are of releases that do not belong together", derived(pair[1], "given") if pair else quoted if stated else inferred("how they came together is not in the log")),
+            Link(check.title, quoted),
+        ),
+        evidence=(quoted, *_versions(case, conflict)),
+        explains=case.explains(match, *_consequences(case, conflict)),
+        missing=() if certainty is Certainty.PROVEN else _missing(case, conflict),
+        rivals=rivals,
+        remedies=_remedies(case, conflict, torch),
+        not_remedies=(
+            *((NotARemedy("another GPU or another attention backend because of a capability line", "that line belongs to one operator of many; the others are refused because the compiled part is not loaded"),) if component == "xformers" else ()),
+            NotARemedy("upgrading one package after another", "each command moves others; take the set that the engine pins, in a fresh environment"),
+        ),
+        strength=check.strength,
+    )  # fmt: skip
+
+
+def _stated(conflict: Conflict) -> str:
+    if conflict.have and conflict.want:
+        return f"{conflict.have}, and {conflict.want} is wanted"
+    return conflict.have or (f"{conflict.want} is wanted" if conflict.want else "")
+
+
+def _installed_pair(case: Case, conflict: Conflict, torch: Torch | Unknown) -> tuple[bool, str] | None:
+    """Whether the facts show the pair to disagree: for a package that says for which torch it was built."""
+    if conflict.check.sign.name != "xformers-without-cuda" or not isinstance(torch, Torch) or torch.version is None:
+        return None
+    fact = case.facts.value("packages.xformers")
+    if not isinstance(fact, str):
+        return None
+    told = _BUILT_FOR.search(fact)
+    built = told["torch"] if told else (torch_companions.torch_for("xformers", fact) or "").lstrip("=")
+    if not built:
+        return None
+    have, wanted = public_version(torch.version), public_version(built.rstrip(".*") or "0")
+    if have is None or wanted is None:
+        return None
+    same_build = (
+        "+" not in built or "+" not in torch.version or built.partition("+")[2] == torch.version.partition("+")[2]
+    )
+    if have == wanted and same_build:
+        return (False, f"xformers was built for torch {built}, which is the one installed") if told else None
+    return True, f"xformers was built for torch {built}, and torch is {torch.version}"
+
+
+def _consequences(case: Case, conflict: Conflict) -> tuple[Match, ...]:
+    """The same operator failure that the notice explains, where both were found."""
+    if conflict.component != "xformers":
+        return ()
+    return tuple(m for m in (case.found("xformers-without-cuda"),) if m is not None)
+
+
+def _versions(case: Case, conflict: Conflict) -> tuple[Evidence, ...]:
+    names = [name for name in (conflict.component, conflict.other) if name]
+    found = [
+        e for name in names for e in parts.evidence_of(case, parts.distribution_of(name, case), f"the installed {name}")
+    ]
+    return tuple(found[:2])
+
+
+def _missing(case: Case, conflict: Conflict) -> tuple[Missing, ...]:
+    names = dict.fromkeys(name for name in (conflict.component, conflict.other) if name)
+    asked = []
+    for name in names:
+        if name in ("the engine", "the engine file", "the other nodes", "python", "openmp"):
+            continue
+        if name == "torch":
+            asked.append(case.missing("torch", "which torch is installed"))
+            continue
+        distribution = parts.distribution_of(name, case)
+        command = "python -m xformers.info" if name == "xformers" else f"python -m pip show {distribution}"
+        asked.append(case.missing(f"packages.{distribution}", f"which release of {name} is installed, and for what it was built", command))  # fmt: skip
+    return tuple(each for each in asked if each is not None)
+
+
+def _remedies(case: Case, conflict: Conflict, torch: Torch | Unknown) -> tuple[Remedy, ...]:
+    component, check = conflict.component, conflict.check
+    special = _special(conflict)
+    if special:
+        return special
+    if component is None:
+        return parts.whole_engine(case) or _fresh()
+    name = _distribution(conflict, case)
+    value = _value(case, conflict, name, torch)
+    remedies = [_package(name, value, f"Install the release of {name} that fits {conflict.other or 'the others'}")]
+    other = conflict.other
+    if component in torch_companions.COMPANIONS:
+        built_for = conflict.want if check.sign.name.startswith("xformers") else None
+        known = f"=={built_for.partition('+')[0]}" if built_for else None
+        remedies.append(_package("torch", known or f"match:{name}", f"Or the torch that {name} was built for", rank=1))
+    elif component == "transformers" and case.engine:
+        remedies.append(_package(case.engine, "newer", f"Or a release of {case.engine} that has followed transformers", rank=1))  # fmt: skip
+    elif other is not None and other in components.component_names():
+        remedies.append(_package(parts.distribution_of(other, case), "newer", f"Or a newer release of {other}", rank=2))
+    if component == "flashinfer-cubin" or name == "flashinfer-jit-cache":
+        remedies.append(_package(name, "remove", f"Or uninstall {name}: FlashInfer then fetches or compiles what it needs", rank=1))  # fmt: skip
+    return (*remedies, *parts.whole_engine(case))
+
+
+def _distribution(conflict: Conflict, case: Case) -> str:
+    named = (_group(conflict.match, "package") or "").partition("[")[0].lower().replace("_", "-")
+    if named.startswith(("flashinfer-", "sglang-kernel", "sgl-kernel")):
+        return named
+    return parts.distribution_of(conflict.component or "", case)
+
+
+def _value(case: Case, conflict: Conflict, name: str, torch: Torch | Unknown) -> str:
+    """The release to install: as stated, as the engine pins it, as torch's set has it, else a direction."""
+    check, want = conflict.check, conflict.want
+    if conflict.component in torch_companions.COMPANIONS:
+        version = conflict.have if check.sign.name.startswith("xformers-built") else None
+        version = version or (torch.version if isinstance(torch, Torch) else None)
+        return (torch_companions.release_for(str(conflict.component), version) if version else None) or "match:torch"
+    pin = parts.required_by_engine(case, name)
+    if pin is not None and pin.specifier:
+        return pin.specifier
+    if check.sign.name == "registered-already":
+        return "older"
+    if check.sign.name == "flashinfer-parts" and want:
+        return f"=={want}"
+    if check.sign.name == "numba-numpy" and want:
+        is_upper = _group(conflict.match, "direction") == "less"
+        return f"<{_next_minor(want)}" if is_upper else f">={want}"
+    if check.sign.name == "protobuf-gencode":
+        return f">={want}" if want else "<3.21"
+    if want and want[0] in "<>=!~":
+        return want
+    if want and check.direction in ("newer", ""):
+        return f">={want}"
+    if want and check.sign.name == "pydantic-core":
+        return f"=={want}"
+    return check.direction or "another release"
+
+
+def _next_minor(version: str) -> str:
+    known = public_version(version)
+    return f"{known.major}.{known.minor + 1}" if known is not None else version
+
+
+def _special(conflict: Conflict) -> tuple[Remedy, ...]:
+    """Conflicts whose remedy is no release of the package that is named."""
+    name = conflict.check.sign.name
+    if name == "cudnn-incompatible":
+        return (
+            Remedy(kind="env", name="LD_LIBRARY_PATH", value="unset", summary="Start without LD_LIBRARY_PATH, so that torch finds the cuDNN that came with it", check=("python -c 'import torch; print(torch.backends.cudnn.version())'",)),
+            _package("nvidia-cudnn-cu12", "match:torch", "Install the cuDNN that torch requires"),
+        )  # fmt: skip
+    if name == "two-openmp":
+        return (
+            Remedy(kind="env", name="MKL_THREADING_LAYER", value="GNU", summary="Let MKL use the OpenMP run time that is loaded already", is_sure=False),
+            *_fresh(),
+        )  # fmt: skip
+    if name == "two-registrations":
+        component = conflict.component or "the package"
+        return (
+            _package(parts.distribution_of(component), "remove", f"Remove every copy of {component} (pip, conda, an editable checkout), then install one"),
+            *_fresh(),
+        )  # fmt: skip
+    if name == "tensorrt-engine":
+        return (
+            Remedy(kind="files", name="engine file", value="rebuild", summary="Build the engine file again with the TensorRT that loads it", cost="minutes to an hour on the same kind of GPU"),
+            _package("tensorrt", "the release that built the engine", "Or run the release that built it", rank=2),
+        )  # fmt: skip
+    if name == "ray-cluster":
+        return (_package("ray", f"=={conflict.want}" if conflict.want else "match:cluster", "Run one release of Ray and Python on every node (one image)"),)  # fmt: skip
+    if name == "python-too-old":
+        return (Remedy(kind="package", name="python", value=conflict.want or "another", summary=f"Make an environment with Python {conflict.want or 'of a supported release'}", cost="a fresh environment"),)  # fmt: skip
+    if name == "torch-libraries-absent":
+        return (_package("torch", "CUDA build", "Install a CUDA build of torch in place of the CPU build", rank=0),)
+    return ()
+
+
+def _package(name: str, value: str, summary: str, rank: int = 0) -> Remedy:
+    return Remedy(kind="package", name=name, value=value, summary=summary, rank=rank, check=("python -m pip check",))
+
+
+def _fresh() -> tuple[Remedy, ...]:
+    return (
+        Remedy(kind="package", name="python-env", value="fresh environment", rank=6, summary="Make a fresh environment, and install the engine alone into it", cost="a download of several GB", check=("python -m pip check",)),
+    )  # fmt: skip
