@@ -30,6 +30,7 @@ from gpuwhy.logs.recognisers import (
     lifecycle,
     platforms,
     symptoms,
+    tongues,
     units,
 )
 from gpuwhy.logs.recognisers._types import Recognised
@@ -40,6 +41,7 @@ from gpuwhy.model.evidence import Place
 MAX_EVENTS = 20_000
 """Events kept of one log: a crash loop of a week has fewer that differ."""
 MAX_TEXT = 4000
+MAX_ENGLISH = 400
 MAX_DUMP_LINES = 2000
 """Lines between a fatal error of the interpreter and its own thread, which faulthandler prints last of all."""
 _SEVERE = frozenset({"warning", "error", "critical"})
@@ -167,10 +169,12 @@ _READERS = (
     lifecycle,
     platforms,
     symptoms,
+    tongues,
     units,
 )
 _BIT = {module: 1 << at for at, module in enumerate(_READERS)}
 _EXCEPTION = 1 << len(_READERS)
+_ALL = _EXCEPTION - 1
 _BY_TEXT = (kernel, units, builds)
 """Readers that need no level, asked first: what they know is said in fixed words."""
 _BY_LEVEL = (containers, deaths, platforms, collectives, cuda, crashes)
@@ -258,6 +262,7 @@ def _of_traceback(log: Log, lines: Sequence[LogLine], found: tracebacks.Tracebac
     headline = _headline(found.exceptions)
     text = _said(headline)
     tool, detail = attributed(text)
+    detail |= _in_english(text)
     level = lines[max(found.owned, default=found.first)].level
     return Event(
         id=0,
@@ -324,6 +329,8 @@ def _of_line(log: Log, lines: Sequence[LogLine], at: int, wanted: int, quoted: s
         event, end = _of_exception(log, lines, at, *exception)
         return event, at + 1 if event.is_echo else _without_inner(lines, at, end)
     found = _recognise(line, wanted)
+    if wanted & _BIT[tongues]:
+        found = _recognise_elsewhere(line) or found
     if found is None:
         return None, at + 1
     end = at + 1
@@ -385,6 +392,24 @@ def _recognise(line: LogLine, wanted: int) -> Recognised | None:
     return found
 
 
+def _recognise_elsewhere(line: LogLine) -> Recognised | None:
+    """What a line in another tongue says; its English is kept in ``detail``."""
+    english = tongues.english(line.text)
+    if english == line.text:
+        return None
+    found = _recognise(msgspec.structs.replace(line, text=english), _ALL)
+    if found is None:
+        return None
+    return msgspec.structs.replace(found, detail={**found.detail, "english": english[:MAX_ENGLISH]})
+
+
+def _in_english(text: str) -> dict[str, str]:
+    """The English of an exception's headline, when it is in another tongue."""
+    first = text.partition("\n")[0]
+    english = tongues.english(first)
+    return {} if english == first else {"english": english[:MAX_ENGLISH]}
+
+
 def _exception_in(line: LogLine) -> tuple[str, str] | None:
     """Type and message of an exception that a line states outside of any traceback."""
     text = line.text
@@ -429,6 +454,7 @@ def _of_exception(log: Log, lines: Sequence[LogLine], at: int, name: str, messag
     block = RaisedException(name, whole, (), "", span)
     text = _said(block)
     tool, detail = attributed(text)
+    detail |= _in_english(text)
     event = Event(
         id=0,
         kind="exception",
