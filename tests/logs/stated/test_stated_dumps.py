@@ -485,3 +485,111 @@ def test_proposals_diffs_and_other_machines_state_nothing(text: str) -> None:
 def test_a_proposal_ends_with_its_section() -> None:
     text = "### Workaround\nexport VLLM_USE_V1=0\n### Environment\n- Driver: 580.95.05\nFixed it with:\n\nexport A_B=1\n\n- GPU: RTX 5090\n"
     assert stated(text) == {"driver": "580.95.05", "gpu": "RTX 5090"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- GPU: 2x RTX 5090\n**CUDA**: 12.8\n- Driver Version: 570.86.15\n- OS: Ubuntu 24.04 LTS\n", {"gpu": "RTX 5090", "cuda_said": "12.8", "driver": "570.86.15", "os": "Ubuntu 24.04 LTS"}),
+        (
+            "| Component | Version |\n| --- | --- |\n| Python | 3.12.3 |\n| vLLM | 0.10.0 |\n| **Kernel** | 6.8.0-45-generic |\n| CUDA Toolkit | 12.8 |\n",
+            {"python": "3.12.3", "packages.vllm": "0.10.0", "kernel_release": "6.8.0-45-generic", "nvcc_path_version": "12.8"},
+        ),
+        (
+            "显卡：RTX 4090 x 2\n驱动版本：550.54.14\n操作系统：Ubuntu 22.04\nCUDA版本：12.4\nvllm版本：0.10.0\n",
+            {"gpu": "RTX 4090", "driver": "550.54.14", "os": "Ubuntu 22.04", "cuda_said": "12.4", "packages.vllm": "0.10.0"},
+        ),
+        ("GPU: works fine on A100 too\n", {}),
+        ("GPU: A100 / H100\n", {}),
+        ("GPU: A100 works, H100 fails\n", {}),
+        ("CUDA: yes\nOS: fine\nDriver: latest\n", {}),
+    ],
+)  # fmt: skip
+def test_issue_templates(text: str, expected: dict[str, Any]) -> None:
+    assert stated(text) == expected
+
+
+def test_cuda_versions_of_different_meaning_stand_side_by_side() -> None:
+    facts = stated(
+        SMI
+        + "$ nvcc --version\nCuda compilation tools, release 12.8, V12.8.93\nPyTorch version: 2.9.1+cu130\n- CUDA: 12.9\n"
+    )
+    found = {
+        key: facts.get(key) for key in ("driver_cuda", "nvcc_path_version", "torch_cuda", "cuda_said", "cuda_toolkit")
+    }
+    assert found == {
+        "driver_cuda": "12.4",
+        "nvcc_path_version": "12.8",
+        "torch_cuda": "13.0",
+        "cuda_said": "12.9",
+        "cuda_toolkit": None,
+    }
+
+
+def arguments(text: str) -> dict[str, Any]:
+    return {key.partition(".")[2]: value for key, value in stated(text).items() if key.startswith("server_args.")}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            ("Initializing a V1 LLM engine (v0.10.0) with config: model='Qwen/Qwen3-8B', speculative_config=None, dtype=torch.bfloat16, tensor_parallel_size=2,"
+            " decoding_config=DecodingConfig(backend='auto', x=1), kv_cache_dtype=auto\n"),
+            {"model": "Qwen/Qwen3-8B", "speculative_config": None, "dtype": "bfloat16", "tensor_parallel_size": 2, "kv_cache_dtype": "auto"},
+        ),
+        ("args: Namespace(host=None, port=8000, model='Q', cls=<class 'x'>)\n", {"host": None, "port": 8000, "model": "Q"}),
+        ("llm = LLM(\n    model='Q',\n    tensor_parallel_size=4,  # all\n)\nprint(x=1)\n", {"model": "Q", "tensor_parallel_size": 4}),
+        ("engine = sgl.Engine(model_path='Q', tp_size=2)\n", {"model_path": "Q", "tp_size": 2}),
+        ("the LLM(s) model='Q' we use\n", {}),
+    ],
+)  # fmt: skip
+def test_arguments_of_engines(text: str, expected: dict[str, Any]) -> None:
+    assert arguments(text) == expected
+
+
+def test_answers_in_a_shell_belong_to_their_commands() -> None:
+    assert stated(
+        "$ which nvcc\n/usr/bin/nvcc\n$ /usr/local/cuda-12.8/bin/nvcc --version\nnvcc: NVIDIA (R) Cuda compiler driver\n"
+        "Cuda compilation tools, release 12.8, V12.8.93\n$ ls /usr/local | grep cuda\ncuda\ncuda-12.8\n$ echo $CUDA_HOME\n/usr/local/cuda\n"
+        "$ ls -l /usr/local\nlrwxrwxrwx 1 root root   20 Oct 16 23:04 cuda -> /usr/local/cuda-13.0\n"
+    ) == {
+        "nvcc_path": "/usr/bin/nvcc",
+        "other_toolkits./usr/local/cuda-12.8": "12.8",
+        "files./usr/local/cuda": "a link to /usr/local/cuda-13.0",
+        "files./usr/local/cuda-12.8": "a directory",
+        "env.CUDA_HOME": "/usr/local/cuda",
+    }
+    assert stated("cuda-12.8\n/usr/bin/nvcc\n") == {}
+    assert stated("bash: nvcc: command not found\n") == {"nvcc_path": None}
+
+
+def test_docker_info_and_compose() -> None:
+    text = " Runtimes: io.containerd.runc.v2 nvidia runc\n Kernel Version: 6.8.0-45-generic\n Operating System: Ubuntu 24.04.1 LTS\n"
+    assert stated(text) == {
+        "container.runtimes": ["io.containerd.runc.v2", "nvidia", "runc"],
+        "kernel_release": "6.8.0-45-generic",
+        "os": "Ubuntu 24.04.1 LTS",
+    }
+    assert stated("    image: vllm/vllm-openai:v0.10.0\n    shm_size: '8gb'\n") == {
+        "container.image": "vllm/vllm-openai:v0.10.0",
+        "packages.vllm": "0.10.0",
+        "shm_bytes": 8 << 30,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("FileNotFoundError: [Errno 2] No such file or directory: ':/usr/local/cuda-11.7/bin/nvcc'\n", {"cuda_home": ":/usr/local/cuda-11.7"}),
+        ("/bin/sh: 1: /opt/cuda/bin/nvcc: not found\n", {"cuda_home": "/opt/cuda"}),
+        (
+            "nv-fabricmanager[3228]: fabric manager NVIDIA GPU driver interface version 530.30.02 don't match with driver version 530.41.03. Please update\n",
+            {"driver": "530.41.03", "system_packages.nvidia-fabricmanager": "530.30.02"},
+        ),
+        ("node1:1:1 [0] NCCL INFO NCCL version 2.27.7+cuda12.9\n", {"packages.nccl": "2.27.7"}),
+        ('  File "/opt/vllm/lib64/python3.12/multiprocessing/process.py", line 3, in f\n', {"python": "3.12"}),
+    ],
+)  # fmt: skip
+def test_what_messages_give_away(text: str, expected: dict[str, Any]) -> None:
+    assert stated(text) == expected

@@ -11,7 +11,7 @@ from gpuwhy.logs.stated._types import Block, Statement, Strength, size_of
 
 OPENING = ("Filesystem", "Mounted on", "挂载点")
 _HEADER = Pattern(r"^(?:Filesystem|文件系统)\s{1,60}(?P<type>Type\s{1,20}|类型\s{1,20})?(?P<size>Size|1K-blocks|1024-blocks|1M-blocks|1G-blocks|1B-blocks|容量)\s{1,20}(?:Used|已用)\s{1,20}(?:Avail\w{0,4}|可用)\s{1,20}(?:Use%|Capacity|已用%)\s{1,8}(?:Mounted on|挂载点)")  # fmt: skip
-_SHARED_MEMORY = "/dev/" + "shm"
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - the name of a mount
 _UNITS = {"1K-blocks": 1 << 10, "1024-blocks": 1 << 10, "1M-blocks": 1 << 20, "1G-blocks": 1 << 30, "1B-blocks": 1}
 
 

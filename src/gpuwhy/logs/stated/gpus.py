@@ -45,15 +45,10 @@ _DRIVER = (
     Pattern(r"^NVRM version: NVIDIA UNIX .{0,60}Kernel Module(?: for \w+)?  (?P<driver>\d{3}(?:\.\d{1,3}){1,2})"),
     Pattern(r"^CUDA Driver Version: (?P<driver>\d{3}(?:\.\d{1,3}){1,2})"),
 )  # fmt: skip
+_FABRIC_MANAGER = Pattern(
+    r"driver interface version (?P<own>\d{3}(?:\.\d{1,3}){1,2}) don't match with driver version (?P<driver>\d{3}(?:\.\d{1,3}){1,2})\b"
+)
 _DRIVER_TOO_OLD = Pattern(r"driver on your system is too old \(found version (?P<number>\d{5})\)")
-_TEMPLATE_GPU = Pattern(
-    r"^\s*(?:[-*] )?\**(?:GPU|GPUs|GPU model|GPU type|GPU name|Graphics card)\**\s*:\**\s*(?:\d{1,3} ?[x×*] ?)?(?P<name>[^,;(|]{0,60}?(?:RTX|GTX|GeForce|Tesla|Quadro|\b[ABHL]\d{2,3}\b|GB\d{2,3}|GH200|\bT4\b|\bV100\b|\bP100\b)[^,;(|]{0,40}?)\s*(?:[,;(|].*)?$",
-    re.IGNORECASE,
-)
-_TEMPLATE_DRIVER = Pattern(
-    r"^\s*(?:[-*] )?\**(?:NVIDIA |GPU )?driver(?: version)?\**\s*:\**\s*v?(?P<driver>\d{3}\.\d{2,3}(?:\.\d{1,2})?)\b",
-    re.IGNORECASE,
-)
 LONGEST = 1500
 
 
@@ -87,9 +82,6 @@ def _capabilities(shown: str) -> Iterator[Statement]:
         if found is not None:
             yield Statement("cc@", _capability(found), Strength.PRINTED)
             return
-    template = _TEMPLATE_GPU.match(shown) if ":" in shown and ("GPU" in shown or "raphics" in shown) else None
-    if template is not None:
-        yield Statement("gpu@", template["name"].strip("* `"), Strength.PROSE)
 
 
 def _drivers(shown: str) -> Iterator[Statement]:
@@ -98,14 +90,16 @@ def _drivers(shown: str) -> Iterator[Statement]:
         if found is not None:
             yield Statement("driver", found["driver"], Strength.REPORTED)
             return
+    fabric = _FABRIC_MANAGER.search(shown) if "driver interface version" in shown else None
+    if fabric is not None:
+        yield Statement("driver", fabric["driver"], Strength.PRINTED)
+        yield Statement("system_packages.nvidia-fabricmanager", fabric["own"], Strength.PRINTED)
+        return
     old = _DRIVER_TOO_OLD.search(shown) if "found version" in shown else None
     if old is not None:
         number = int(old["number"])
         yield Statement("driver_cuda", f"{number // 1000}.{number % 1000 // 10}", Strength.PRINTED)
         return
-    template = _TEMPLATE_DRIVER.match(shown) if "river" in shown else None
-    if template is not None:
-        yield Statement("driver", template["driver"], Strength.PROSE)
 
 
 def _capability(found: re.Match[str]) -> str:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterator
 
 from gpuwhy.logs.patterns import Pattern
-from gpuwhy.logs.stated._types import Statement, Strength
+from gpuwhy.logs.stated._types import Statement, Strength, size_of
 
-LITERALS = ("image:", "Image:", "FROM ", "镜像")
+LITERALS = ("shm_size:", "image:", "Image:", "FROM ", "镜像")
 _NAMED = Pattern(
     r"^\s*(?:[-*] )?(?:\*\*)?(?:image|(?:docker|container) image|镜像|docker ?镜像)(?:\*\*)?\s*[:：](?:\*\*)?\s*[\"'`]?(?P<image>[a-z0-9][\w.-]{0,100}(?:[:/][\w.-]{1,100}){1,5}(?:@sha256:[0-9a-f]{8,64})?)[\"'`]?\s*$",
     re.IGNORECASE,
@@ -30,9 +30,17 @@ _CUDA = Pattern(r"(?:^|/)nvidia/cuda:(?P<version>\d{1,2}\.\d{1,2}(?:\.\d{1,2})?)
 _ENGINE = Pattern(r"vllm|sglang|tritonserver|tensorrt|llama|ollama|text-generation|lmdeploy|aphrodite", re.IGNORECASE)
 
 
+_SHM = Pattern(r"^\s{0,40}shm_size:\s{1,4}[\"']?(?P<size>\d{1,15} ?[kmgKMG]?[bB]?)[\"']?\s*$")
+
+
 def read(text: str) -> Iterator[Statement]:
-    """``image:`` of a manifest or a template, ``FROM`` of a Dockerfile (which says nothing about the final image)."""
+    """``image:`` and ``shm_size:`` of a manifest, ``FROM`` of a Dockerfile (which says nothing about the final image)."""
     shown = text[:600]
+    shm = _SHM.match(shown) if "shm_size" in shown else None
+    size = size_of(shm["size"].replace(" ", "")) if shm is not None else None
+    if size:
+        yield Statement("shm_bytes", size, Strength.PROSE)
+        return
     found = _NAMED.match(shown)
     if found is not None:
         yield from named(found["image"], Strength.PROSE)

@@ -24,7 +24,7 @@ _LAUNCH = Pattern(
     r"(?:docker|podman|nerdctl) run|torchrun|accelerate launch|mpirun|deepspeed)\b"
 )
 _LAUNCH_START = Pattern(
-    r"^(?:sudo )?(?:(?:env |exec |nohup |time )?(?:[A-Z_][A-Z0-9_]*=\S* )*)(?:\S{0,200}/)?(?:python[\d.]*|vllm|docker|podman|nerdctl|torchrun|trtllm-\w+|lmdeploy|llama-server|sglang|uv run|mpirun|tritonserver)\b(?![:,])"
+    r"^(?:sudo )?(?:(?:env |exec |nohup |time )?(?:[A-Z_][A-Z0-9_]{0,60}=\S{0,400} ){0,40})(?:\S{0,200}/)?(?:python[\d.]*|vllm|docker|podman|nerdctl|torchrun|trtllm-\w+|lmdeploy|llama-server|sglang|uv run|mpirun|tritonserver)\b(?![:,])"
 )
 _PROSE_TAIL = Pattern(r"[.;:,!?]$|\b(?:is|was|the|with the|then|and it|works|fails|crashes)\b")
 _CONTAINER_PROGRAMS = ("docker", "podman", "nerdctl")

@@ -14,7 +14,7 @@ from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.stated._types import Statement, Strength
 
 LITERALS = (
-    "ersion", "==", "torch", "PyTorch", "CUDA", "release ", "GLIBC", "Libc", "flashinfer", "vLLM", "vllm", "sglang", "xFormers", "xformers", "triton", "Name: ", "lib/python", "nvcc",
+    "ersion", "==", "torch", "PyTorch", "CUDA", "release ", "GLIBC", "Libc", "flashinfer", "vLLM", "vllm", "sglang", "xFormers", "xformers", "triton", "Name: ", "/python3.", "nvcc", "NCCL version", "using nccl==",
     "capabilities sm_", "llm_engine", "Python",
 )  # fmt: skip
 _VERSION = r"\d{1,4}(?:\.\d{1,5}){1,3}(?:[a-zA-Z.+-]{0,2}[\w.+-]{0,60})?"
@@ -71,6 +71,8 @@ _BANNERS = (
     ("version", "vllm", Pattern(rf"[█▄▀ ]{{6,}}.{{0,12}}version v?(?P<version>{_VERSION})")),
     ("vLLM Version", "vllm", Pattern(rf"^vLLM Version\s*: (?P<version>{_VERSION})")),
     ("LLM version", "tensorrt-llm", Pattern(rf"TensorRT[- ]LLM version: ?(?P<version>{_VERSION})")),
+    ("NCCL version", "nccl", Pattern(r"\bNCCL version (?P<version>2\.\d{1,2}\.\d{1,2})\b")),
+    ("is using nccl", "nccl", Pattern(r"\bis using nccl==(?P<version>2\.\d{1,2}\.\d{1,2})\b")),
     ("/flashinfer/", "flashinfer-python", Pattern(r"/flashinfer/(?P<version>\d{1,2}\.\d{1,2}\.\d{1,2}[\w.]{0,10})/\w{2,40}/(?:cached_ops|generated)\b")),
 )  # fmt: skip
 _REPORTED = (
@@ -100,8 +102,11 @@ _ARCH_LIST = Pattern(
     r"current PyTorch install(?:ation)? supports CUDA capabilities (?P<list>(?:(?:sm|compute)_\d{2,3}[a-z]? ?){1,40})"
 )
 _NVCC_COMMAND = Pattern(r"^\s*(?:\[\d+/\d+\]\s+)?(?P<home>:?(?:/[\w.+-]+){1,20})/bin/nvcc +-")
+_NVCC_ABSENT = Pattern(
+    r"(?:No such file or directory: '|/sh: (?:line )?\d{1,6}: |/sh: )(?P<home>:?(?:/[\w.+-]{1,100}){1,20})/bin/nvcc(?:'|: (?:not found|No such file))"
+)
 _GENCODE = Pattern(r"code=\[?(?:compute_\d+[a-z]?,)?sm_(?P<sm>\d{2,3})(?P<suffix>[af]?)")
-_PYTHON_PATH = Pattern(r"/lib/python(?P<value>3\.\d{1,2})/(?:site|dist)-packages/")
+_PYTHON_PATH = Pattern(r"/lib(?:64)?/python(?P<value>3\.\d{1,2})/\w")
 _CUDA_TAG = Pattern(r"\+cu(?P<digits>\d{3})$")
 LONGEST = 3000
 
@@ -115,7 +120,7 @@ def read(text: str) -> Iterator[Statement]:
             return
     yield from _packages(shown)
     yield from _from_messages(shown)
-    found = _PYTHON_PATH.search(shown) if "lib/python" in shown else None
+    found = _PYTHON_PATH.search(shown) if "/python3." in shown else None
     if found is not None:
         yield Statement("python", found["value"], Strength.PROSE)
 
@@ -187,6 +192,9 @@ def _from_messages(shown: str) -> Iterator[Statement]:
     found = _ARCH_LIST.search(shown) if "CUDA capabilities" in shown else None
     if found is not None:
         yield Statement("torch_arch_list", found["list"].split(), Strength.PRINTED)
+    found = _NVCC_ABSENT.search(shown) if "/bin/nvcc" in shown else None
+    if found is not None:
+        yield Statement("cuda_home", found["home"], Strength.PRINTED)
     found = _NVCC_COMMAND.match(shown) if "/bin/nvcc" in shown else None
     if found is not None:
         yield Statement("cuda_home", found["home"], Strength.PRINTED)
