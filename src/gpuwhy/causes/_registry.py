@@ -25,13 +25,17 @@ _ATTRIBUTE = "__gpuwhy_cause__"
 
 
 class CauseEntry(msgspec.Struct, frozen=True):
-    """One cause of the catalogue. ``views`` are the typed facts its function names as parameters, in order."""
+    """One cause of the catalogue. ``views`` are the typed facts its function names as parameters, in order.
+
+    ``leads_to`` are the ids of causes that this one makes appear elsewhere: on another rank, at the next start.
+    """
 
     id: str
     family: str
     signs: tuple[Sign, ...]
     function: Callable[..., Judgement]
     views: tuple[type[Any], ...]
+    leads_to: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -48,19 +52,19 @@ class CauseEntry(msgspec.Struct, frozen=True):
 
 
 def cause(
-    identity: str, *, family: str, signs: Sequence[Sign]
+    identity: str, *, family: str, signs: Sequence[Sign], leads_to: Sequence[str] = ()
 ) -> Callable[[Callable[..., Judgement]], Callable[..., Judgement]]:
     """Declare a function as the judge of a cause.
 
     Its first parameter is the :class:`Case`; each further one is annotated ``View | Unknown`` with a view of
     :mod:`gpuwhy.model.host`, and is given from the facts. Raises TypeError when a parameter names no view, or when
-    the docstring, which is the user's documentation, is missing.
+    the docstring, which is the user's documentation, is missing. ``leads_to``: see :class:`CauseEntry`.
     """
 
     def register(function: Callable[..., Judgement]) -> Callable[..., Judgement]:
         if not function.__doc__:
             raise TypeError(f"cause {identity} has no documentation")
-        entry = CauseEntry(identity, family, tuple(signs), function, _views_of(identity, function))
+        entry = CauseEntry(identity, family, tuple(signs), function, _views_of(identity, function), tuple(leads_to))
         setattr(function, _ATTRIBUTE, entry)
         return function
 

@@ -7,6 +7,7 @@ import functools
 import msgspec
 
 from gpuwhy.causes import Case, catalogue
+from gpuwhy.diagnosis.chains import chained
 from gpuwhy.diagnosis.matching import SignFinder
 from gpuwhy.diagnosis.ranking import ranked
 from gpuwhy.model.fact import Facts
@@ -22,6 +23,8 @@ class Judgement(msgspec.Struct, frozen=True):
     decides: Missing | None
     considered: int = 0
     """How many causes had a sign in the logs."""
+    dismissed: tuple[str, ...] = ()
+    """Causes whose signs were found and turned out to be none of theirs."""
     faults: tuple[str, ...] = ()
     """Causes that failed while judging; the others are not lost for it."""
 
@@ -32,6 +35,7 @@ def judge(incident: Incident, facts: Facts) -> Judgement:
     found = _finder().find(incident)
     findings: list[Finding] = []
     excluded: list[Excluded] = []
+    dismissed: list[str] = []
     faults: list[str] = []
     for identity, matches in found.items():
         entry = causes[identity]
@@ -44,8 +48,10 @@ def judge(incident: Incident, facts: Facts) -> Judgement:
             excluded.append(Excluded(identity, verdict.why, verdict.evidence))
         elif isinstance(verdict, Verdict):
             findings.append(_finding(identity, entry.family, verdict))
-    ordered = ranked(findings, incident)
-    return Judgement(ordered, tuple(excluded), deciding(ordered), len(found), tuple(faults))
+        else:
+            dismissed.append(identity)
+    ordered = chained(ranked(findings, incident), incident, causes)
+    return Judgement(ordered, tuple(excluded), deciding(ordered), len(found), tuple(dismissed), tuple(faults))
 
 
 @functools.cache
@@ -68,14 +74,20 @@ def _finding(identity: str, family: str, verdict: Verdict) -> Finding:
     )
 
 
-def deciding(findings: tuple[Finding, ...]) -> Missing | None:
-    """The observation to ask for first.
+_EXPERIMENTS = ("tests", "p2p_test", "firewall", "http")
+"""Groups of facts that cost an experiment; the others are read off in a second."""
 
-    A cause names its missing facts with the most decisive one first, so the leader's first is it. Where the leader
-    waits for nothing, it is the fact that most of the other findings wait for.
+
+def deciding(findings: tuple[Finding, ...]) -> Missing | None:
+    """The observation to ask for first: the cheapest of those that decide.
+
+    A cause names its missing facts with the one first that separates it best from its rivals, so the leader's first is
+    it, unless that costs an experiment and another can be read off. Where the leader waits for nothing, it is the fact
+    that most of the other findings wait for.
     """
     if findings and findings[0].missing:
-        return findings[0].missing[0]
+        asked = findings[0].missing
+        return next((each for each in asked if each.key.partition(".")[0] not in _EXPERIMENTS), asked[0])
     votes: dict[str, int] = {}
     first: dict[str, Missing] = {}
     for missing in (each for finding in findings for each in finding.missing):

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpuwhy.causes import catalogue
 from gpuwhy.diagnosis import Judgement, completed, judge
 from gpuwhy.investigate.concluding import conclude
 from gpuwhy.investigate.record import Record
 from gpuwhy.logs import facts_in, find_incidents, read_bytes
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Log
+from gpuwhy.model.evidence import Evidence, Standing
 from gpuwhy.model.fact import Facts
+from gpuwhy.model.finding import Finding
 from gpuwhy.model.incident import Incident
 
 
@@ -47,7 +50,50 @@ def judged(logs: Sequence[Log], facts: Facts, record: Record, unit: str = "") ->
         step.found = f"{len(incident.events)} events" + (
             f"; first fatal: {primary.place}" if primary else "; nothing fatal"
         )
-    with record.step("which causes fit", "the catalogue") as step:
+    lines = sum(len(log.lines) for log in incident.logs)
+    with record.step("which causes fit", f"{len(catalogue())} causes, their signs in {lines} lines") as step:
         judgement = judge(incident, completed(facts))
         step.found = f"{judgement.considered} causes had a sign, {len(judgement.findings)} fit, {len(judgement.ruled_out)} ruled out"
+    _record_causes(judgement, record)
     return incident, judgement
+
+
+def _record_causes(judgement: Judgement, record: Record) -> None:
+    """One step for each cause that was considered: what it said, on what that rests, and what came of it."""
+    for rank, finding in enumerate(judgement.findings, 1):
+        record.add(
+            f"is it {finding.cause}?",
+            _places(finding.evidence),
+            "ok",
+            f"{finding.certainty.value}: {finding.title}",
+            _standing(finding, rank, len(judgement.findings)),
+            _assumptions(finding),
+        )
+    for excluded in judgement.ruled_out:
+        record.add(
+            f"is it {excluded.cause}?", _places(excluded.evidence), "ok", f"no: {excluded.why}", "it is ruled out"
+        )
+    for identity in judgement.dismissed:
+        record.add(f"is it {identity}?", "the lines with its signs", "absent", "they mean something else here")
+
+
+def _places(evidence: Sequence[Evidence]) -> str:
+    places = dict.fromkeys(str(each.place) for each in evidence if each.place is not None)
+    return ", ".join(list(places)[:4]) or "the text"
+
+
+def _standing(finding: Finding, rank: int, count: int) -> str:
+    if finding.consequence_of:
+        return f"it follows from {finding.consequence_of}"
+    if rank == 1:
+        return "it is the answer" if count == 1 else f"it leads {count} findings"
+    return "it is a problem of its own" if finding.is_independent else f"it stays possible, as number {rank}"
+
+
+def _assumptions(finding: Finding) -> str:
+    inferred = [
+        link.statement
+        for link in finding.chain
+        if link.evidence is not None and link.evidence.standing is Standing.INFERRED and link.installed is None
+    ]
+    return "; ".join(inferred[:4])

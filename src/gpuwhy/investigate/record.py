@@ -38,13 +38,20 @@ class Record:
             raise
         finally:
             duration = round(time.monotonic() - begun, 4)
-            self._steps.append(Step(question, where, answer.outcome, answer.found, answer.changed, duration))
+            self._steps.append(Step(question, where, answer.outcome, answer.found, answer.changed, duration=duration))
 
     def add(
-        self, question: str, where: str, outcome: str, found: str = "", changed: str = "", duration: float | None = None
+        self,
+        question: str,
+        where: str,
+        outcome: str,
+        found: str = "",
+        changed: str = "",
+        assumes: str = "",
+        duration: float | None = None,
     ) -> None:
-        """Add a question that was answered elsewhere (a probe on the target)."""
-        self._steps.append(Step(question, where, outcome, found, changed, duration))
+        """Add a question that was answered elsewhere (a probe on the target, a cause)."""
+        self._steps.append(Step(question, where, outcome, found, changed, assumes, duration))
 
     def closed(self, open_questions: tuple[str, ...] = ()) -> Investigation:
         return Investigation(tuple(self._steps), open_questions)

@@ -87,7 +87,7 @@ class RuledOut(msgspec.Struct, frozen=True):
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
-    """A verdict with the id of its cause, its remedies ordered and written for the target."""
+    """A verdict with the id of its cause, its remedies ordered and written for the target, its place among the others."""
 
     cause: str
     family: str
@@ -104,6 +104,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     not_remedies: tuple[NotARemedy, ...] = ()
     notes: tuple[str, ...] = ()
     strength: int = 50
+    consequence_of: str = ""
+    """The id of the finding that this one follows from, "" when it stands for itself."""
+    is_independent: bool = False
+    """Another problem beside the first finding's: it explains other events, and neither follows from the other."""
 
 
 class Excluded(msgspec.Struct, frozen=True):

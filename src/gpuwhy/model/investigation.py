@@ -6,13 +6,18 @@ import msgspec
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One question. ``outcome`` is ``ok``, ``absent``, ``denied``, ``timed out`` or ``failed``; ``duration`` in seconds."""
+    """One question. ``outcome`` is ``ok``, ``absent``, ``denied``, ``timed out`` or ``failed``; ``duration`` in seconds.
+
+    ``where`` says where it looked and how far, ``found`` what it found or did not, ``changed`` what that did to the
+    answer, ``assumes`` what the answer rests on without having been seen.
+    """
 
     question: str
     where: str
     outcome: str
     found: str = ""
     changed: str = ""
+    assumes: str = ""
     duration: float | None = None
 
 

@@ -291,15 +291,23 @@ def _before(diagnosis: Diagnosis) -> Iterator[Row]:
 
 def _alternatives(diagnosis: Diagnosis, detail: Detail) -> Iterator[Row]:
     others = diagnosis.findings[1:]
-    rivals = (
-        []
-        if not diagnosis.findings
-        else [r for r in diagnosis.findings[0].rivals if r not in {f.cause for f in others}]
-    )
-    if not others and not rivals:
+    for title, members in (
+        ("A second problem, beside this one", [each for each in others if each.is_independent]),
+        ("What follows from it", [each for each in others if each.consequence_of]),
+    ):
+        if members:
+            yield from _section(title)
+            for finding in members[: None if detail.verbose else 4]:
+                yield Row(f"- {finding.cause} ({finding.certainty.value}): {finding.title}", 2, hang=2)
+                for evidence in finding.evidence[:1]:
+                    yield from _quoted(evidence, 4)
+    rest = [each for each in others if not each.is_independent and not each.consequence_of]
+    named = {each.cause for each in others}
+    rivals = [each for each in diagnosis.findings[0].rivals if each not in named] if diagnosis.findings else []
+    if not rest and not rivals:
         return
     yield from _section("What else it could be")
-    for finding in others[: None if detail.verbose else 4]:
+    for finding in rest[: None if detail.verbose else 4]:
         yield Row(f"- {finding.cause} ({finding.certainty.value}): {finding.title}", 2, hang=2)
     if rivals:
         yield Row(f"- not excluded either: {', '.join(rivals)}", 2, hang=2)
@@ -348,5 +356,9 @@ def _work(diagnosis: Diagnosis) -> Iterator[Row]:
         duration = f" in {step.duration:.2f} s" if step.duration is not None else ""
         found = f": {step.found}" if step.found else ""
         yield Row(f"- {step.question} ({step.where}): {step.outcome}{duration}{found}", 2, hang=2)
+        if step.assumes:
+            yield Row(f"assumes: {step.assumes}", 4, "note", 2)
+        if step.changed:
+            yield Row(f"so {step.changed}", 4, "note", 2)
     for question in diagnosis.investigation.open_questions:
         yield Row(f"- open: {question}", 2, hang=2)
