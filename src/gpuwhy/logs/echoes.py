@@ -75,6 +75,7 @@ NOISE = (
     r"There are no \S+ version bounds defined",
     r"pynvml package is deprecated",
     r"`torch_dtype` is deprecated",
+    r"Ignored the following (?:versions|yanked versions) that require|Ignored the following yanked versions",
     r"add_prefix_space|Special tokens have been added",
 )
 ECHO_XIDS = frozenset({45, 154})

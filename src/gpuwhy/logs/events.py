@@ -42,6 +42,8 @@ MAX_EVENTS = 20_000
 """Events kept of one log: a crash loop of a week has fewer that differ."""
 MAX_TEXT = 4000
 MAX_ENGLISH = 400
+MAX_GAP = 3
+"""Lines (``...``, blank ones) between an exception and frames that are quoted below it."""
 MAX_DUMP_LINES = 2000
 """Lines between a fatal error of the interpreter and its own thread, which faulthandler prints last of all."""
 _SEVERE = frozenset({"warning", "error", "critical"})
@@ -88,7 +90,7 @@ def recognised(log: Log) -> list[Event]:
             if len(events) > MAX_EVENTS:
                 break
     events.sort(key=lambda event: (event.span.first, event.span.last))
-    return _oom_kills_joined(events[:MAX_EVENTS])
+    return _with_frames_below(_oom_kills_joined(events[:MAX_EVENTS]))
 
 
 def _oom_kills_joined(events: Sequence[Event]) -> list[Event]:
@@ -103,6 +105,32 @@ def _oom_kills_joined(events: Sequence[Event]) -> list[Event]:
             joined.pop()
         joined.append(event)
     return joined
+
+
+def _with_frames_below(events: Sequence[Event]) -> list[Event]:
+    """Reporters quote the last line of a traceback first and some of its frames below it: that is one exception."""
+    joined: list[Event] = []
+    for event in events:
+        earlier = joined[-1] if joined else None
+        if earlier is not None and _are_its_frames(earlier, event):
+            block = msgspec.structs.replace(earlier.exceptions[0], frames=event.exceptions[0].frames)
+            span = Span(event.span.log, earlier.span.first, event.span.last)
+            event = msgspec.structs.replace(earlier, exceptions=(block,), span=span)
+            joined.pop()
+        joined.append(event)
+    return joined
+
+
+def _are_its_frames(raised: Event, frames: Event) -> bool:
+    return (
+        raised.kind == frames.kind == "exception"
+        and len(raised.exceptions) == len(frames.exceptions) == 1
+        and not raised.exceptions[0].frames
+        and not frames.exceptions[0].type
+        and raised.process == frames.process
+        and frames.span.log == raised.span.log
+        and frames.span.first - raised.span.last <= MAX_GAP
+    )
 
 
 def _is_same_kill(constraint: Event, kill: Event) -> bool:

@@ -68,6 +68,7 @@ EXPLANATIONS = (
         Pattern(r"with family \d+ is neither AF_INET"),
         Pattern(r"(?:NCCL|GLOO)_SOCKET_IFNAME set (?:by environment )?to"),
     ),
+    Explanation(Pattern(r"Failed to preprocess host compiler properties"), Pattern(r"^\S{1,300}: No such file or directory$")),
     Explanation(  # a copy that an older release downloaded: what is mapped and shorter than it says gives SIGBUS
         Pattern(r"^Bus error|Fatal Python error: Bus error"), Pattern(r"(?:Loading|Found) \w{1,40} from library /\S{0,200}/\.(?:config|cache)/")
     ),

@@ -19,6 +19,8 @@ LITERALS = (
     "cannot find -l", "undefined reference", "/ld:", "ld: ", "collect2", "ninja:", "FAILED: ", "CMake Error", "unsupported GNU version", "make: ",
     "make[", "Killed signal", "catastrophic", "nvrtc", "NVRTC", "No such file or directory", "assembler", "Assembler messages", "internal compiler error",
     "Fatal error:", "unsupported Microsoft", "clang: ", "compilation terminated", "build failed", "Could not build", "-- Could NOT find", "Could not find C compiler",
+    "detected in the compilation of", "Failed to build", "No solution found when resolving", "No matching distribution", "Could not find a version that satisfies", "conflicting dependencies",
+    "ResolutionImpossible", "Configuring incomplete", "externally-managed-environment", "Failed to download", "Failed building wheel", "subprocess-exited", "metadata-generation",
 )  # fmt: skip
 _COMPILER_PATTERNS: tuple[tuple[str, str], ...] = (
     ("nvcc", r"\bnvcc (?:fatal|error) *:"),
@@ -36,20 +38,29 @@ _COMPILER_PATTERNS: tuple[tuple[str, str], ...] = (
     ("gcc", r"^(?:gcc|g\+\+|c\+\+|cc|/\S{1,300}/(?:gcc|g\+\+|cc|c\+\+)(?:-\d+)?): No such file or directory"),
     ("ld", r"(?:^|[\s/])(?:[\w-]{1,60}-)?ld(?:\.\w+)?: .{0,2000}(?:cannot find|undefined reference|cannot open|error|not found|No such file|file format not recognized|relocation)|undefined reference to [`'‘]|^ld: error:|\blld: error:|\bmold: (?:error|fatal)"),
     ("ld", r"\bcollect2: (?:fatal )?error:"),
-    ("cmake", r"\bCMake Error\b|-- Could NOT find"),
+    ("cmake", r"\bCMake Error\b|-- Could NOT find|^-- Configuring incomplete, errors occurred"),
     ("ninja", r"^\s*ninja: (?:build stopped|error|fatal)|^\s*FAILED: "),
     ("make", r"^\s*(?:g?make|gmake)(?:\[\d+\])?: \*\*\*"),
-    ("setuptools", r"^\s*error: command '.{1,2000}' (?:failed|terminated)|^\s*error: (?:subprocess-exited-with-error|metadata-generation-failed)|^ *ERROR: Failed building wheel|Failed building wheel for|Failed to build \S+$"),
+    ("setuptools", r"^\s*error: command '.{1,2000}' (?:failed|terminated)|^\s*error: (?:subprocess-exited-with-error|metadata-generation-failed)|^ *ERROR: Failed building wheel|Failed building wheel for"),
+    ("pip", r"^(?:ERROR: )?(?:Could not find a version that satisfies|No matching distribution found for|Cannot install .{1,1500} conflicting dependencies|ResolutionImpossible\b|Could not build wheels|Failed to build (?:installable wheels|[\w.-]{1,80}(?: [\w.-]{1,80}){0,8})(?: for .{0,200})?$)|externally-managed-environment"),
+    ("uv", r"^\s*(?:error: |× )(?:Failed to (?:build|download|prepare distributions|fetch)\b|No solution found when resolving)"),
+    ("nvcc", r"^\d{1,6} errors? detected in the compilation of "),
     ("gcc", r"^\s*compilation terminated\.?$"),
     ("sh", r"(?:^|\s)(?:/bin/(?:ba|da)?sh|sh|bash|env|/usr/bin/env|\S{1,200}\.sh): (?:line )?(?:\d+: )?.{1,500}: (?:command )?not found$"),
     ("sh", r"^(?:env|/usr/bin/env): .{1,300}: (?:No such file or directory|Permission denied)"),
 )  # fmt: skip
 _COMPILED = tuple((tool, Pattern(pattern)) for tool, pattern in _COMPILER_PATTERNS)
 _GATE = Pattern(
-    r"fatal|rror|not found|FAILED:|ninja:|\*\*\*|unsupported|died due|compilation terminated|cannot find|undefined reference|NOT find|NVRTC|"
+    r"fatal|rror|not found|FAILED:|ninja:|\*\*\*|unsupported|died due|compilation terminated|cannot find|undefined reference|NOT find|NVRTC|detected in|No solution|distribution|conflicting|satisfies|Could not build|Resolution|externally|incomplete|"
     r"No such file|Failed b|Failed to build|cicc|cudafe|\bld: |Permission denied"
 )
 _SIGNAL = Pattern(r"signal (\d+)|(Killed) signal|\[code=(\d+)\]|exit (?:code|status):? (\d+)")
+_SITE = Pattern(
+    r"(?P<file>[\w./+@-]{1,300}\.(?:cuh?|cpp|cc|cxx|c|hpp|hh?|inl|ptx|s|i|ii))(?::|\(|, line )(?P<line>\d{1,7})(?::\d{1,5}: |\): |; )"
+)
+_ONLY_SUMS_UP = Pattern(
+    r"ld returned|compilation terminated|errors? detected in the compilation of|Ptx assembly aborted due to errors|Configuring incomplete|Failed to build|Could not build wheels|ResolutionImpossible"
+)
 _WARNING = Pattern(r": warning(?: #?\S{1,20})?:|\b(?:ptxas|nvcc|nvlink) (?:warning|info) *:")
 LONGEST = 2000
 
@@ -65,24 +76,34 @@ def recognise(text: str) -> Recognised | None:
         if tool == "ptxas":
             tool = found.groupdict().get("name") or tool
         detail = _detail(shown)
-        return Recognised("build", tool, detail, is_echo=_is_echo(tool, shown, detail), is_fatal=True)
+        return Recognised(
+            "build",
+            tool,
+            detail,
+            is_echo=_is_echo(tool, shown, detail),
+            is_fatal=True,
+            takes_more=tool in ("cmake", "uv"),
+        )
     return None
 
 
 def _detail(text: str) -> dict[str, str]:
+    """``site`` (``file:line``) of an error in a source, and how a tool ended: ``signal`` or ``exit_code``."""
+    site = _SITE.search(text)
+    detail = {"site": f"{site['file']}:{site['line']}"} if site is not None else {}
     found = _SIGNAL.search(text)
     if found is None:
-        return {}
+        return detail
     signal, killed, code, status = found.groups()
     if killed:
-        return {"signal": "9"}
+        return detail | {"signal": "9"}
     if signal:
-        return {"signal": signal}
-    return {"exit_code": code or status}
+        return detail | {"signal": signal}
+    return detail | {"exit_code": code or status}
 
 
 def _is_echo(tool: str, text: str, detail: dict[str, str]) -> bool:
     """Tools that only pass on another tool's failure; not when they tell of a signal nobody else reports."""
     if tool in ("ninja", "make", "setuptools"):
         return int(detail.get("exit_code", "1")[:4] or 1) < 128
-    return "ld returned" in text or "compilation terminated" in text
+    return _ONLY_SUMS_UP.search(text) is not None
