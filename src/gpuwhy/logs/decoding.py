@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 
+from gpuwhy.logs import charsets
+
 MAX_HEAD = 32 << 20
 MAX_TAIL = 96 << 20
 """Bytes kept of the beginning and of the end of a text; what lies between in a larger one is left out and noted.
@@ -60,27 +62,25 @@ def _decoded(data: bytes, notes: list[str]) -> str | None:
         if data.startswith(mark):
             if encoding != "utf-8":
                 notes.append(f"decoded from {encoding.upper()[:6]}")
-            return data[len(mark) :].decode(encoding, "replace")
+                return charsets.from_wide(data[len(mark) :], encoding)
+            data = data[len(mark) :]
+            break
     wide = _wide_encoding(data)
     if wide:
         notes.append("decoded from UTF-16")
-        return data.decode(wide, "replace")
+        return charsets.from_wide(data, wide)
+    if b"\x00" in data:
+        data = charsets.narrowed(data)
     if _binary_share(data) > BINARY_SHARE:
         return None
     zeros = data.count(0)
     if zeros:
         notes.append(f"{zeros} NUL bytes left out")
     try:
-        return data.decode("utf-8")
+        text = data.decode("utf-8")
     except UnicodeDecodeError:
-        text = data.decode("utf-8", "replace")
-    wrong = text.count("\ufffd")
-    high = sum(byte >= 0x80 for byte in data[:CHUNK])
-    if high and wrong >= 0.9 * high:
-        notes.append("not UTF-8; read as Latin-1")
-        return data.decode("latin-1")
-    notes.append(f"{wrong} bytes that are not UTF-8 replaced")
-    return text
+        text = charsets.from_foreign(data, notes)
+    return charsets.repaired(text, notes)
 
 
 def _wide_encoding(data: bytes) -> str:
