@@ -19,7 +19,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case
-from gpuwhy.causes.distributed._log_lines import Seen, fact_texts, first, is_before, lines
+from gpuwhy.causes.distributed._log_lines import Seen, fact_texts, first, holding, is_before, matching
 from gpuwhy.causes.distributed._watchdog import Mismatch, Report, mismatch, reports
 from gpuwhy.model.event import Event
 
@@ -42,6 +42,10 @@ _COMPILERS = re.compile(r"\b(?:nvcc|cicc|ptxas|cudafe\+\+|ninja|cc1plus|compile_
 _SERVING = re.compile(
     r"\"(?:POST|GET) /(?:v1/(?:chat/)?completions|generate)\S{0,40} HTTP/1\.\d\" 200|Decode batch[.,\[ ].{0,300}gen throughput|Avg generation throughput: [1-9]"
 )
+_HYPOTHETICAL = re.compile(
+    r"(?i)\b(?:may|might|can|could|would|will|should|potential\w{0,2}|avoid|prevent|if|when|causes?|lead(?:s|ing)? to)\b.{0,40}\b(?:hang|stuck|deadlock|freez)"
+)
+"""Advice and warnings speak of hangs that did not happen."""
 _HANGS = re.compile(
     r"(?i)(?:^|\W)(?:hangs?|hung|hanging|stuck|freezes|frozen|deadlocks?|never (?:returns|ends|completes|finishes)|no (?:further|more) output|no output after|waits? forever|blocks? (?:forever|indefinitely))(?:\W|$)"
 )
@@ -131,10 +135,8 @@ def _earlier_failure(case: Case, of: tuple[Report, ...]) -> Event | None:
 def _stage(case: Case) -> tuple[str, Seen | None]:
     """How far NCCL came: the communicator was made, or only the first address was chosen."""
     bootstrapping: Seen | None = None
-    for seen in lines(case):
+    for seen in holding(case, ("NCCL", "Bootstrap")):
         text = seen.line.text[:600]
-        if "NCCL" not in text and "Bootstrap" not in text:
-            continue
         if _INITIALISED.search(text):
             return "initialised", seen
         if bootstrapping is None and _BOOTSTRAPPING.search(text):
@@ -143,8 +145,10 @@ def _stage(case: Case) -> tuple[str, Seen | None]:
 
 
 def _hang(case: Case) -> Seen | None:
-    return first(
-        case,
-        _HANGS,
-        ("hang", "Hang", "hung", "stuck", "Stuck", "free", "froz", "eadlock", "never", "output", "forever", "indefinitely"),
-    )  # fmt: skip
+    words = ("hang", "Hang", "hung", "stuck", "Stuck", "free", "froz", "eadlock", "never", "output", "forever", "indefinitely")  # fmt: skip
+    return next((seen for seen in matching(case, _HANGS, words) if is_said_of_now(seen.text)), None)
+
+
+def is_said_of_now(text: str) -> bool:
+    """Whether a line that speaks of a hang tells of one, and does not warn of one."""
+    return _HYPOTHETICAL.search(text[:400]) is None

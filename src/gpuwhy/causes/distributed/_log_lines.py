@@ -42,13 +42,21 @@ def lines(case: Case) -> Iterator[Seen]:
             yield Seen(line, Place(log.kind, log.name, line.number))
 
 
+def holding(case: Case, literals: Sequence[str]) -> Iterator[Seen]:
+    """Lines that hold one of ``literals``, as they are written, within what is shown of a line."""
+    for log in case.incident.logs:
+        for line in log.lines:
+            text = line.text if len(line.text) <= SHOWN else line.text[:SHOWN]
+            for literal in literals:
+                if literal in text:
+                    yield Seen(line, Place(log.kind, log.name, line.number))
+                    break
+
+
 def matching(case: Case, pattern: re.Pattern[str], literals: Sequence[str]) -> Iterator[Seen]:
-    """Lines that hold one of ``literals`` (as they are written) and match ``pattern``."""
-    for seen in lines(case):
-        text = seen.line.text[:SHOWN]
-        if not any(literal in text for literal in literals):
-            continue
-        found = pattern.search(text)
+    """Lines that hold one of ``literals`` and match ``pattern``; its named groups are kept."""
+    for seen in holding(case, literals):
+        found = pattern.search(seen.line.text[:SHOWN])
         if found is not None:
             groups = {name: value for name, value in found.groupdict().items() if value is not None}
             yield msgspec.structs.replace(seen, groups=groups)

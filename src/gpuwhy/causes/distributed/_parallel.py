@@ -7,13 +7,16 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case
-from gpuwhy.causes.distributed._log_lines import lines
+from gpuwhy.causes.distributed._log_lines import matching
 from gpuwhy.model.evidence import Evidence
 
 _TENSOR = re.compile(
     r"(?:tensor[-_]parallel[-_]size|tensor[-_]model[-_]parallel[-_]size|--tp[-_]size|\btp[-_]size|--tp|-tp|--num-shard|num_shards?|--tensor-parallel|mp_size)[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(?P<size>\d{1,4})\b"
 )
 _PIPELINE = re.compile(r"(?:pipeline[-_]parallel[-_]size|--pp[-_]size|\bpp[-_]size|--pp|-pp)[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(?P<size>\d{1,4})\b")  # fmt: skip
+_SERVER = re.compile(
+    r"vllm serve|vllm\.entrypoints|sglang\.launch_server|sglang serve|lmdeploy serve|text-generation-launcher"
+)
 _STATED = ("server_args.tensor_parallel_size", "server_args.tp_size", "server_args.num_shard")
 FLAGS = {
     "vllm": ("--tensor-parallel-size", "--pipeline-parallel-size", "--enable-expert-parallel"),
@@ -44,15 +47,22 @@ def tensor(case: Case) -> Size | None:
     found = _TENSOR.search(str(command)[:8000]) if command else None
     if found is not None:
         return Size(int(found["size"]), case.fact_evidence("command", f"the tensor-parallel size is {found['size']}"))
-    highest = -1
-    for seen in lines(case):
-        text = seen.line.text[:4000]
-        found = _TENSOR.search(text) if "=" in text or "-" in text or ":" in text else None
-        if found is not None and 0 < int(found["size"]) <= MOST:
-            return Size(int(found["size"]), seen.evidence(f"the tensor-parallel size is {found['size']}"))
-        rank = seen.rank
-        highest = max(highest, rank if rank is not None else -1)
-    return Size(highest + 1, None, at_least=True) if highest > 0 else None
+    for seen in matching(case, _TENSOR, ("arallel", "tp", "shard", "mp_size")):
+        if 0 < int(seen.groups["size"]) <= MOST:
+            return Size(int(seen.groups["size"]), seen.evidence(f"the tensor-parallel size is {seen.groups['size']}"))
+    ranks = (line.process.rank for log in case.incident.logs for line in log.lines if line.process is not None)
+    highest = max((rank for rank in ranks if rank is not None), default=-1)
+    if highest > 0:
+        return Size(highest + 1, None, at_least=True)
+    return _default(case, str(command or ""))
+
+
+def _default(case: Case, command: str) -> Size | None:
+    """A whole start command without the option: engines then use one GPU."""
+    shown = case.fact_evidence("command", "the command names no parallel size: one GPU")
+    if shown is None or not _SERVER.search(command) or shown.quote.rstrip().endswith(("\\", "...")):
+        return None
+    return Size(1, shown)
 
 
 def is_piped(case: Case) -> bool:

@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case
-from gpuwhy.causes.distributed._log_lines import Seen, fact_texts, first, lines
+from gpuwhy.causes.distributed._log_lines import Seen, fact_texts, first, holding
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 
@@ -94,7 +94,7 @@ def _shown_to_work(case: Case) -> Evidence | None:
     """A pasted run with the variable set that goes through host memory and ends."""
     variable: Seen | None = None
     through: Seen | None = None
-    for seen in lines(case):
+    for seen in holding(case, ("NCCL_P2P_DISABLE", " via ", "educe", "complete", "bandwidth", "PASSED")):
         text = seen.line.text[:400]
         if "NCCL_P2P_DISABLE" in text and re.search(
             r"NCCL_P2P_DISABLE ?(?:=|set by environment to|set to) ?[\"']?1", text

@@ -13,12 +13,13 @@ The layouts are those of ``ProcessGroupNCCL.cpp`` in those releases.
 
 from __future__ import annotations
 
+import bisect
 import re
 
 import msgspec
 
 from gpuwhy.causes._case import Case
-from gpuwhy.causes.distributed._log_lines import SHOWN, Seen, lines, matching
+from gpuwhy.causes.distributed._log_lines import SHOWN, Seen, holding, matching
 
 _REPORT = re.compile(
     r"(?:\[(?P<group>[^\[\]]{0,120}?)Rank (?P<rank>\d{1,6})\]\s{0,4})?Watchdog caught collective operation timeout:\s{0,4}"
@@ -77,19 +78,19 @@ class Mismatch(msgspec.Struct, frozen=True):
 def reports(case: Case) -> tuple[Report, ...]:
     """The first time-out that each rank reports of each sequence number of each group."""
     found: dict[tuple[int | None, str, int | None], Report] = {}
-    everything = tuple(lines(case))
-    for at, seen in enumerate(everything):
-        if _WATCHDOG not in seen.line.text[:SHOWN]:
-            continue
-        report = _report(seen, seen.line.text[:SHOWN]) or _report(seen, _unwrapped(everything[at : at + 4]))
+    for seen in holding(case, (_WATCHDOG,)):
+        report = _report(seen, seen.line.text[:SHOWN]) or _report(seen, _unwrapped(case, seen))
         if report is not None:
             found.setdefault((report.rank, report.group, report.sequence), report)
     return tuple(found.values())
 
 
-def _unwrapped(of: tuple[Seen, ...]) -> str:
-    """A line that a paste wrapped, joined again."""
-    return " ".join(seen.text[:SHOWN] for seen in of if seen.line.process == of[0].line.process)
+def _unwrapped(case: Case, seen: Seen) -> str:
+    """A line that a paste wrapped, joined with the next ones of its process."""
+    log = next(log for log in case.incident.logs if log.name == seen.place.path)
+    at = bisect.bisect_left(log.lines, seen.line.number, key=lambda line: line.number)
+    following = (line.text.strip()[:SHOWN] for line in log.lines[at : at + 4] if line.process == seen.line.process)
+    return " ".join(following)
 
 
 def _report(seen: Seen, text: str) -> Report | None:

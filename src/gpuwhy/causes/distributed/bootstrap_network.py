@@ -208,6 +208,8 @@ def _weight(match: Match) -> tuple[Certainty, int]:
         return Certainty.LIKELY, 70
     if match.sign == "no-name":
         return Certainty.LIKELY, 70
+    if "TCP connect to a peer MPI" in text or "corresponding process entry" in text:
+        return Certainty.LIKELY, 65
     if _REFUSAL.search(text):
         return Certainty.POSSIBLE, 35
     if re.search(r"Connection timed out|timed out after|retry count|connection abort|in progress|errno: 110\b", text):

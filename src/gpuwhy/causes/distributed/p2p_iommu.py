@@ -8,7 +8,7 @@ from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed import _peer_path
-from gpuwhy.causes.distributed._hang_order import Order, order
+from gpuwhy.causes.distributed._hang_order import Order, is_said_of_now, order
 from gpuwhy.causes.distributed._log_lines import Seen, of
 from gpuwhy.causes.distributed._peer_path import IOMMU_OFF, PeerPath
 from gpuwhy.model.evidence import Evidence
@@ -148,7 +148,7 @@ def _hang(case: Case, asked: Order, path: PeerPath) -> Seen | None:
 
 
 def _is_of_a_collective(match: Match) -> bool:
-    return not match.is_code and not _OTHER_STAGE.search(match.text[:400])
+    return not match.is_code and is_said_of_now(match.text) and not _OTHER_STAGE.search(match.text[:400])
 
 
 def _has_own_failure(case: Case) -> bool:

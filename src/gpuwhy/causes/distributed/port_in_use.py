@@ -161,6 +161,8 @@ def _component(case: Case, match: Match, port: TakenPort) -> str | None:
         return "container-engine"
     if case.engine:
         return case.engine
+    if "HTTP server socket" in match.text:  # the words of llama.cpp's server, and nobody else's
+        return "llama.cpp"
     near = case.component_near(match)
     return "other-process" if near is None or near in GENERIC else near
 
