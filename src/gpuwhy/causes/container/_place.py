@@ -22,7 +22,7 @@ _KINDS = (
     ("docker", re.compile(
         r"\bdocker(?:-compose| compose)? (?:run|exec|build|up|start|logs|ps|pull|stack)\b|docker: Error|Error response from daemon|/var/lib/docker|docker-compose|Dockerfile|container_linux\.go|OCI runtime|"
         r"root@[0-9a-f]{12}\b|\b(?:nvidia/cuda|vllm/vllm-openai|lmsysorg/sglang|ollama/ollama|pytorch/pytorch|nvcr\.io/nvidia/\w{1,40}|ghcr\.io/[\w.-]{1,60}/[\w./-]{1,80}|openmmlab/lmdeploy|rayproject/ray)(?::\S|\s|$)|"
-        r"\bin(?:side)? (?:the |a |my |docker )?(?:docker )?container\b|\bin(?:side)? docker\b|\(container\)|/\.dockerenv|This container was built for|Start this container with|\bdocker image\b|entrypoint\.sh", re.IGNORECASE)),
+        r"\bin(?:side)? (?:the |a |my |docker )?(?:docker )?container\b|\bin(?:side)? docker\b|\(container\)|/\.dockerenv|This container was built for|Start this container with|\bdocker image\b|\b(?:with|using|via|through|under|in) docker\b|\bdocker on\b|docker[ -]desktop|\bdockeri[sz]ed\b|entrypoint\.sh", re.IGNORECASE)),
 )  # fmt: skip
 _STARTED = re.compile(r"\b(?:docker|podman|nerdctl)(?: container)? (?:run|create)\b")
 _ASKS_FOR_GPU = re.compile(
@@ -33,6 +33,11 @@ _ON_HOST = re.compile(
     r"\(host\)|\bon (?:the )?host\b|\bhost\b.{0,40}nvidia-smi|nvidia-smi.{0,40}\bhost\b", re.IGNORECASE
 )
 _IN_CONTAINER = re.compile(r"\(container\)|\bdocker (?:run|exec)\b|\bin(?:side)? (?:the |a )?(?:container|pod|docker)\b|root@[0-9a-f]{12}\b|\bkubectl exec\b|podman (?:run|exec)", re.IGNORECASE)  # fmt: skip
+
+
+_ABOUT_A_CONTAINER = (
+    "container.runtime", "container.gpus", "container.capabilities", "container.image_cuda", "nvidia_smi.container", "cuinit.container",
+)  # fmt: skip
 
 
 class Surroundings(Struct, frozen=True):
@@ -56,7 +61,7 @@ def read_surroundings(case: Case) -> Surroundings:
     runtime = str(case.facts.value("container.runtime") or "").lower()
     kind, mark = _kind(case)
     kind = next((name for name, _ in _KINDS if name in runtime), kind)
-    about = any(f"container.{key}" in case.facts for key in ("runtime", "gpus", "capabilities", "image_cuda"))
+    about = any(key in case.facts for key in _ABOUT_A_CONTAINER)
     is_container: bool | None = True if kind or about else None
     is_sure = about
     if isinstance(inside, Fact) and inside.value is not None:

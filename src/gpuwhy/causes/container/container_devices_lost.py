@@ -17,7 +17,7 @@ from gpuwhy.model.gpu_access import GpuAccess
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _RELOAD = re.compile(r"daemon-reload|systemd\[1\]: Reloading\.|Reloading requested from client|systemd.{0,20}Reloading|systemctl (?:reload|enable|disable|mask)|unattended-upgrade|kubelet.{0,40}cgroup|needrestart", re.IGNORECASE)  # fmt: skip
-_LATER = re.compile(r"\b(?:after (?:a |some |several |about |\d{1,3} )?(?:while|time|hours?|days?|minutes?|weeks?)|(?:loses?|lost|losing|disappear\w{0,4}|randomly|suddenly|intermittent\w{0,2}|stops? working|no longer)\b.{0,40}\b(?:gpus?|access|devices?|working|nvml|cuda)|works? (?:fine |well )?(?:at first|initially|for)|restart(?:ing)? the (?:container|pod)\b.{0,30}(?:fix|help|work|solve|resolve))", re.IGNORECASE)  # fmt: skip
+_LATER = re.compile(r"\b(?:after (?:an? |some |several |about |\d{1,3} )?(?:few |couple of )?(?:while|time|hours?|days?|minutes?|weeks?)|(?:loses?|lost|losing|disappear\w{0,4}|randomly|suddenly|intermittent\w{0,2}|stops? working|no longer)\b.{0,40}\b(?:gpus?|access|devices?|working|nvml|cuda)|works? (?:fine |well )?(?:at first|initially|for)|restart(?:ing)? the (?:container|pod)\b.{0,30}(?:fix|help|work|solve|resolve))", re.IGNORECASE)  # fmt: skip
 
 
 @cause(
@@ -87,8 +87,6 @@ def _by_cuda(case: Case, access: GpuAccess | Unknown) -> Judgement:
     if match is None:
         return None
     where = place.read_surroundings(case)
-    if where.is_container is not True and not isinstance(access, GpuAccess):
-        return None
     quoted = case.evidence(match, "CUDA fails in the container")
     excluded = _excluded(match, where, access, quoted)
     if excluded is not None:
@@ -96,7 +94,9 @@ def _by_cuda(case: Case, access: GpuAccess | Unknown) -> Judgement:
     host_cuda = isinstance(access, GpuAccess) and access.cuinit_host is True
     fails = _container_fails(access)
     host = _host_works(case, access)
-    certainty, strength = Certainty.POSSIBLE, 44
+    certainty, strength = Certainty.POSSIBLE, 28
+    if where.is_container:
+        strength = 58 if _comes_later(case) or _reload(case) else 44
     if fails and (host_cuda or host is not None):
         certainty, strength = Certainty.LIKELY, 80
     elif host_cuda and where.is_container:

@@ -74,7 +74,7 @@ def _empty(case: Case, match: Match, file: str, access: GpuAccess | Unknown) -> 
     if isinstance(access, GpuAccess) and access.cuinit_container:
         return RuledOut("CUDA starts in the container", access.shown("cuinit.container"))
     is_only_listed = "not checked" in match.text
-    return _verdict(case, match, file, Certainty.POSSIBLE if is_only_listed else Certainty.LIKELY, 40 if is_only_listed else 66)  # fmt: skip
+    return _verdict(case, match, file, Certainty.POSSIBLE, 40 if is_only_listed else 56)
 
 
 def _verdict(case: Case, match: Match, file: str, certainty: Certainty, strength: int) -> Verdict:

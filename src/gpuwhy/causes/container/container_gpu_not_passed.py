@@ -29,11 +29,11 @@ _BUILD = re.compile(r"docker(?:x)? (?:buildx? )?build\b|Dockerfile:\d|^#\d{1,3} 
         says(
             "no-libcuda",
             ("libcuda.so", "libnvidia-ml.so", "nvml shared library not found", "nvmlerror_librarynotfound", "cuda driver library", "cuda driver not found"),
-            r"(?P<library>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?)\W{0,3}:? ?(?:cannot open shared object file|not found\b|No such file)|(?:Could not|Unable to|Failed to|cannot)\s(?:load|find|open|locate|dlopen)[^\n]{0,60}(?P<library2>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?)|NVML Shared Library Not Found|NVMLError_LibraryNotFound|CUDA driver (?:library )?(?:not found|could not be (?:found|loaded))|(?:find|load)[^\n]{0,20}CUDA driver library",
+            r"(?P<library>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?)\W{0,3}:? ?(?:cannot open shared object file|not found\b|No such file)|(?:Could not|Unable to|Failed to|cannot)\s(?:load|find|open|locate|dlopen)[^\n]{0,60}(?P<library2>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?)|NVML Shared Library Not Found|NVMLError_LibraryNotFound|CUDA driver (?:library )?(?:not found|could not be (?:found|loaded))|(?:find|load)[^\n]{0,20}CUDA driver library|couldn['’]t find libnvidia-ml\.so",
         ),
         says("no-nvidia-smi", "nvidia-smi", r"nvidia-smi\\?[\"']?:? ?(?:executable file not found in \$?PATH|command not found|not found(?:$|\s)|No such file or directory)|No such file or directory: '?nvidia-smi"),
         says("triton-has-no-driver", "active drivers", r"\b0 active drivers ?\(\[\]\)"),
-        says("nvml-not-permitted", ("failed to initialize nvml: insufficient permissions", "nvmlerror_nopermission", "nvml: insufficient permissions"), r"initialize NVML: Insufficient Permissions|NVMLError_NoPermission|NVML: Insufficient Permissions"),
+        says("nvml-not-permitted", ("failed to initialize nvml: insufficient permissions", "nvmlerror_nopermission", "nvml: insufficient permissions", "nvml error: insufficient permissions"), r"initialize NVML: Insufficient Permissions|NVMLError_NoPermission|NVML(?: error)?: Insufficient Permissions"),
         says("unknown-device", ("device error", "unknown device"), r"nvidia-container-cli(?:\.real)?: device error: [^\n]{0,60}unknown device|failed to (?:get|construct) [^\n]{0,60}unknown device id"),
         says("apptainer-finds-nothing", "could not find any nv files", r"Could not find any nv files on this host"),
         says(
@@ -41,6 +41,7 @@ _BUILD = re.compile(r"docker(?:x)? (?:buildx? )?build\b|Dockerfile:\d|^#\d{1,3} 
             ("failed to infer device type", "no accelerator (", "no usable gpu found", "no gpu detected", "no gpus found", "cuda is not available", "torch.cuda.is_available() is false", "no compatible gpus were discovered", "no cuda runtime is found", "no supported device detected", "device string must not be empty", "no nvidia gpu detected", "no nvidia gpu"),
             r"Failed to infer device type|No accelerator \([^)]{1,80}\) is available|no usable GPU found|no (?:NVIDIA )?GPUs? (?:detected|found)|no compatible GPUs were discovered|No CUDA runtime is found|No supported device detected|Device string must not be empty|torch\.cuda\.is_available\(\) is False|(?:Error|Exception)\b[^\n]{0,40}CUDA is not available",
         ),
+        says("built-without-cuda", ("built with cpu", "not compiled with cuda", "compiled without gpu", "+cpu"), r"built with CPU|not compiled with CUDA|compiled without (?:GPU|CUDA)|vllm\W{1,12}\d[\w.]{1,20}\+cpu"),
         errors.INSUFFICIENT,
         errors.NO_DEVICE,
     ],
@@ -102,7 +103,7 @@ def container_gpu_not_passed(
             Link("The program finds no driver", quoted),
         ),
         evidence=(quoted, *shown),
-        explains=case.explains(match),
+        explains=case.explains(match, case.found("engine-finds-no-gpu")),
         missing=_missing(case, match) if is_open else (),
         rivals=_rivals(match) if is_open else (),
         remedies=_remedies(case, match, where, lacks_compute),
@@ -134,7 +135,9 @@ def _belongs_to_neighbour(case: Case, match: Match) -> bool:
     if match.sign == "no-libcuda":
         if re.search(r"\bld: |needed by|cannot find -l|collect2|libcuda\.so cannot found", text):
             return True
-        if re.search(r"nvidia-container-cli|load library failed|could not load NVML library|device plugin", text):
+        if re.search(
+            r"nvidia-container-cli|load library failed|could not load NVML library|device plugin|init failure", text
+        ):
             return True
     if match.sign == "no-nvidia-smi" and case.incident.primary is not None and (match.event is None or match.event.id != case.incident.primary):  # fmt: skip
         return True
@@ -146,6 +149,8 @@ def _excluded(
 ) -> RuledOut | None:  # fmt: skip
     if where.is_container is False and where.is_sure:
         return RuledOut("it did not happen in a container", (*(setup.shown("container.in_container") if isinstance(setup, ContainerSetup) else ()), quoted))  # fmt: skip
+    if case.found("built-without-cuda") is not None and match.sign == "engine-finds-no-gpu":
+        return RuledOut("the program was built without CUDA", (quoted,))
     if isinstance(torch, Torch) and torch.is_cpu_only and match.sign == "engine-finds-no-gpu":
         return RuledOut("this torch was built without CUDA", (*torch.evidence, quoted))
     if isinstance(access, GpuAccess):

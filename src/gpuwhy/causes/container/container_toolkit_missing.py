@@ -41,13 +41,19 @@ _ROOTLESS = re.compile(r"rootless|\.config/docker|/run/user/\d{1,6}/(?:docker|po
         says(
             "hook-without-driver",
             ("nvidia-container-cli", "load library failed", "driver rpc error"),
-            r"nvidia-container-cli(?:\.real)?: (?:initialization error: )?(?:load library failed: libnvidia-ml\.so|driver rpc error|initialization error: driver (?:rpc )?error)",
+            r"nvidia-container-cli(?:\.real)?: (?:initialization error: )?(?:load library failed: libnvidia-ml\.so|driver rpc error|initialization error: (?:driver (?:rpc )?error|WSL environment detected but no adapters))",
         ),
         says(
             "hook-misconfigured",
             ("nvidia-container-cli", "bpf_prog_query", "cgroup subsystem devices not found", "ldconfig"),
-            r"failed to add device rules|bpf_prog_query\(BPF_CGROUP_DEVICE\) failed|cgroup subsystem devices not found|nvidia-container-cli(?:\.real)?: ldcache error|nvidia-container-cli(?:\.real)?: mount error: (?:failed to add device rules|open failed: /sys/fs/cgroup)|nvidia-container-cli(?:\.real)?: container error: (?!stat|open)|open failed: /sbin/ldconfig",
+            r"failed to add device rules|bpf_prog_query\(BPF_CGROUP_DEVICE\) failed|cgroup subsystem devices not found|nvidia-container-cli(?:\.real)?: ldcache error|nvidia-container-cli(?:\.real)?: mount error: (?:failed to add device rules|open failed: /sys/fs/cgroup)|nvidia-container-cli(?:\.real)?: (?:container error: (?!stat|open)|permission error: )|open failed: /sbin/ldconfig",
         ),
+        says(
+            "hook-called-directly",
+            "nvidia container runtime hook directly",
+            r"invoking the NVIDIA Container Runtime Hook directly .{0,80}is not supported",
+        ),
+        says("nvml-blocked", "gpu access blocked by the operating system", r"GPU access blocked by the operating system"),
         says(
             "plugin-without-nvml",
             ("could not load nvml library", "detected non-nvml platform", "did you configure the nvidia container toolkit", "incompatible platform detected", "incompatible strategy detected"),
@@ -86,7 +92,7 @@ def container_toolkit_missing(case: Case) -> Judgement:
       container-gpu-not-passed (the runtime is there and was not asked), container-driver-files-in-image (`file exists`),
       driver-too-old (`unsatisfied condition: cuda>=`), driver-library-mismatch (`nvml error: driver/library version`).
     """
-    order = ("no-device-driver", "unknown-runtime", "runtime-not-executable", "no-cdi-devices", "hook-misconfigured", "hook-without-driver")  # fmt: skip
+    order = ("no-device-driver", "unknown-runtime", "runtime-not-executable", "no-cdi-devices", "hook-called-directly", "hook-misconfigured", "hook-without-driver", "nvml-blocked")  # fmt: skip
     match = place.earliest(case, *order) or place.earliest(case, "plugin-without-nvml") or place.earliest(case, "gpu-not-schedulable")  # fmt: skip
     if match is None:
         return None
@@ -127,6 +133,8 @@ _MEANING = {
     "no-cdi-devices": "no CDI description names these devices",
     "hook-without-driver": "the toolkit finds no driver library where it runs",
     "hook-misconfigured": "the toolkit's settings do not fit this system",
+    "hook-called-directly": "this system needs the NVIDIA runtime, not the hook that --gpus calls",
+    "nvml-blocked": "the container's rules keep NVML from the devices",
     "plugin-without-nvml": "the device plugin was not given the driver's library",
     "gpu-not-schedulable": "no node offers a GPU",
 }
@@ -137,6 +145,8 @@ _CERTAINTY = {
     "no-cdi-devices": (Certainty.PROVEN, 86),
     "hook-without-driver": (Certainty.LIKELY, 70),
     "hook-misconfigured": (Certainty.LIKELY, 74),
+    "hook-called-directly": (Certainty.LIKELY, 78),
+    "nvml-blocked": (Certainty.POSSIBLE, 50),
     "plugin-without-nvml": (Certainty.LIKELY, 70),
     "gpu-not-schedulable": (Certainty.POSSIBLE, 35),
 }
@@ -173,7 +183,7 @@ def _title(match: Match, daemon: str) -> str:
 def _reason(match: Match, daemon: str) -> str:
     if daemon:
         return "Another daemon answers than the one that the toolkit was configured for"
-    if match.sign in ("hook-misconfigured", "hook-without-driver"):
+    if match.sign in ("hook-called-directly", "hook-misconfigured", "hook-without-driver", "nvml-blocked"):
         return "NVIDIA's container toolkit is installed, and does not fit the place where it runs"
     return "NVIDIA's container toolkit is not installed, or the engine was not told of it and restarted"
 
@@ -191,6 +201,8 @@ def _missing(case: Case, match: Match) -> tuple[Missing, ...]:
 def _remedies(match: Match, where: Surroundings, daemon: str) -> tuple[Remedy, ...]:
     if match.sign == "hook-misconfigured":
         return _settings_of_the_hook(match, daemon)
+    if match.sign == "hook-called-directly":
+        return (Remedy(kind="flag", name="--runtime", value="nvidia", summary="Start with --runtime nvidia (and NVIDIA_VISIBLE_DEVICES=all) instead of --gpus"), _toolkit())  # fmt: skip
     if match.sign == "no-cdi-devices":
         return (_cdi(), _toolkit())
     runtime = where.kind if where.kind in ("docker", "podman") else "docker"

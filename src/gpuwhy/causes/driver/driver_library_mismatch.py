@@ -53,6 +53,7 @@ _MODULE_LINE = r"NVRM version:.{0,80}?\bKernel Module\b.{0,30}?\s(?P<module>\d{3
         ),
         errors.DRIVER_COMBINATION,
         errors.FORWARD_COMPATIBILITY,
+        errors.SYMBOL_AT_START,
     ],
 )  # fmt: skip
 def driver_library_mismatch(case: Case, access: GpuAccess | Unknown) -> Judgement:
@@ -90,7 +91,9 @@ def driver_library_mismatch(case: Case, access: GpuAccess | Unknown) -> Judgemen
     if match is not None:
         return _plain(case, match, where, access)
     versions = _versions(case)
-    match = place.earliest(case, errors.DRIVER_COMBINATION.name, errors.FORWARD_COMPATIBILITY.name)
+    match = place.earliest(
+        case, errors.DRIVER_COMBINATION.name, errors.FORWARD_COMPATIBILITY.name, errors.SYMBOL_AT_START.name
+    )
     if match is not None:
         return _by_cuda(case, match, where, access, versions)
     match = place.earliest(case, "driver-does-not-answer")

@@ -58,6 +58,11 @@ _LIBCUDA_COMMAND = "ldconfig -p | grep libcuda.so.1; grep libcuda /proc/PID/maps
             "undefined symbol: cu",
             r"libcuda\.so(?:\.1)?(?:\.[\d.]{1,12})?: undefined symbol: (?P<symbol>cu[A-Z]\w{2,60})|symbol lookup error: \S{0,300}libcudart\S{0,40}: undefined symbol: (?P<symbol2>cu[A-Z]\w{2,60})",
         ),
+        says(
+            "call-needs-newer-driver",
+            ("not supported in the installed cuda driver", "callrequiresnewerdriver"),
+            r"API call is not supported in the installed CUDA driver|cudaErrorCallRequiresNewerDriver",
+        ),
         errors.INSUFFICIENT,
         errors.FORWARD_COMPATIBILITY,
     ],
@@ -106,6 +111,10 @@ def driver_too_old(case: Case, access: GpuAccess | Unknown) -> Judgement:
     match = place.earliest(case, "minimum-driver", "driver-cuda-behind")
     if match is not None:
         return _stated_minimum(case, match, where, driver)
+    match = place.earliest(case, "call-needs-newer-driver")
+    if match is not None:
+        quoted = case.evidence(match, "the run time calls what this driver does not have yet")
+        return _verdict(case, match, quoted, where, driver, program, Certainty.LIKELY, 76)
     match = place.earliest(case, errors.INSUFFICIENT.name, errors.FORWARD_COMPATIBILITY.name, "symbol-of-newer-driver")
     return None if match is None else _unspecific(case, match, where, access, driver, program)
 
@@ -175,7 +184,11 @@ def _unspecific(case: Case, match: Match, where: Surroundings, access: GpuAccess
         return RuledOut("there is no libcuda in this place: the driver was never asked", (*access.shown("libcuda_path"), quoted))  # fmt: skip
     enough = cuda.is_enough(driver, program)
     is_same_release = cuda.has_full_release(driver, program)
-    if driver is not None and program is not None and (is_same_release or (enough and not is_compat)):
+    if (
+        driver is not None
+        and program is not None
+        and (is_same_release or (enough and not is_compat and "." in program.cuda))
+    ):
         return RuledOut(f"driver {driver.version or f'for CUDA {driver.cuda}'} runs programs of CUDA {program.cuda}", (*driver.evidence, program.evidence, quoted))  # fmt: skip
     if enough is False:
         return _verdict(case, match, quoted, where, driver, program, Certainty.LIKELY if is_compat else Certainty.PROVEN, 80)  # fmt: skip

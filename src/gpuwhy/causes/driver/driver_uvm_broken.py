@@ -29,6 +29,7 @@ _NVML_UNKNOWN = re.compile(r"Failed to initialize NVML: Unknown Error|NVMLError_
     family="Driver, device and fabric",
     signs=[
         errors.UNKNOWN_ERROR,
+        errors.START_FAILS,
         says(
             "uvm-module-fails",
             ("nvidia-uvm", "nvidia_uvm"),
@@ -64,7 +65,9 @@ def driver_uvm_broken(case: Case, access: GpuAccess | Unknown) -> Judgement:
       container-devices-lost (only the container fails, the host's cuInit works), no-device-visible (error 100),
       fabric-manager-state (error 802).
     """
-    match = place.earliest(case, "uvm-module-fails") or place.earliest(case, errors.UNKNOWN_ERROR.name)
+    match = place.earliest(case, "uvm-module-fails") or place.earliest(
+        case, errors.UNKNOWN_ERROR.name, errors.START_FAILS.name
+    )
     if match is None:
         return None
     state = _state(case, access)
@@ -151,6 +154,8 @@ def _certainty(match: Match, state: State) -> tuple[Certainty, int]:
         return Certainty.LIKELY, 72
     if match.sign == "uvm-module-fails":
         return Certainty.LIKELY, 66
+    if match.sign == errors.START_FAILS.name:
+        return Certainty.POSSIBLE, 40
     if not _is_at_start(match):
         return Certainty.POSSIBLE, 22
     return Certainty.POSSIBLE, 55 if state.smi else 48
@@ -159,7 +164,7 @@ def _certainty(match: Match, state: State) -> tuple[Certainty, int]:
 def _is_at_start(match: Match) -> bool:
     """CUDA's very first call, and not "unknown error" of a kernel that ran: that is a fault of the card or a crash."""
     text = match.text.lower()
-    if any(word in text for word in ("unknown error - this may be", "cuinit", "init failure", "initializ", "initialis", "at driver init", "getdevicecount", "device count", "_cuda_init")):  # fmt: skip
+    if any(word in text for word in ("unknown error - this may be", "cuinit", "init failure", "initializ", "initialis", "at driver init", "getdevicecount", "device count", "_cuda_init", "get device context")):  # fmt: skip
         return True
     return any("_lazy_init" in frame.function or "_cuda_init" in frame.code for frame in match.frames)
 

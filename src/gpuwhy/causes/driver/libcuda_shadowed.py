@@ -33,6 +33,7 @@ _COMMAND = "ldconfig -p | grep libcuda.so.1; grep libcuda /proc/PID/maps; echo $
         ),
         errors.DRIVER_COMBINATION,
         errors.FORWARD_COMPATIBILITY,
+        errors.SYMBOL_AT_START,
         errors.INSUFFICIENT,
         errors.NO_DEVICE,
         errors.NVML_MISMATCH,
@@ -73,7 +74,9 @@ def libcuda_shadowed(case: Case, access: GpuAccess | Unknown, setup: ContainerSe
     stub = place.earliest(case, "stub-library")
     if stub is not None:
         return _stub(case, stub, access)
-    match = place.earliest(case, errors.DRIVER_COMBINATION.name, errors.FORWARD_COMPATIBILITY.name)
+    match = place.earliest(
+        case, errors.DRIVER_COMBINATION.name, errors.FORWARD_COMPATIBILITY.name, errors.SYMBOL_AT_START.name
+    )
     if match is not None:
         return _combination(case, match, where, access, setup)
     match = place.earliest(case, "torch-says-too-old", errors.INSUFFICIENT.name)
@@ -122,7 +125,15 @@ def _combination(case: Case, match: Match, where: Surroundings, access: GpuAcces
     if where.is_container:
         strength = 44 if is_compat and driver is not None else 58
         return _verdict(case, match, quoted, None, Certainty.LIKELY if host_works and not is_compat else Certainty.POSSIBLE, strength, where)  # fmt: skip
-    return _verdict(case, match, quoted, None, Certainty.POSSIBLE, 42 if is_compat else 48, where)
+    return _verdict(
+        case,
+        match,
+        quoted,
+        None,
+        Certainty.POSSIBLE,
+        42 if is_compat else 54 if match.sign == errors.SYMBOL_AT_START.name else 48,
+        where,
+    )
 
 
 def _older_than_driver(case: Case, match: Match, access: GpuAccess | Unknown) -> Judgement:
@@ -138,7 +149,8 @@ def _older_than_driver(case: Case, match: Match, access: GpuAccess | Unknown) ->
         return _verdict(case, match, quoted, copy, certainty, 80)
     if match.sign == errors.INSUFFICIENT.name and copy is not None and cuda.has_full_release(driver, program):
         return _verdict(case, match, quoted, copy, Certainty.LIKELY, 75)
-    return None
+    is_open = match.sign == errors.INSUFFICIENT.name and driver is None and not isinstance(access, GpuAccess)
+    return _verdict(case, match, quoted, copy, Certainty.POSSIBLE, 45 if copy is not None else 24) if is_open or copy is not None else None  # fmt: skip
 
 
 def _release(text: str) -> tuple[int, ...]:

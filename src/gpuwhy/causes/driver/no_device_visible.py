@@ -44,10 +44,16 @@ _VALUE_SEEN = re.compile(r"CUDA_VISIBLE_DEVICES(?:\W{1,4}(?:is|was|to|set|to) ){
             "no-gpu-found",
             (
                 "failed to infer device type", "no supported device detected", "no accelerator (", "no visible gpu devices", "device string must not be empty", "torch.cuda.is_available() is false", "no gpus found", "no gpu found", "no gpus detected", "no gpu detected",
-                "no gpus available", "0 active drivers", "has no gpu available", "no nvidia gpu", "cuda is not available", "gpu is not available", "no usable gpu found", "no cuda device", "cuda device not found", "no nvidia devices detected", "no devices found",
+                "no gpus available", "0 active drivers", "has no gpu available", "no nvidia gpu", "cuda is not available", "gpu is not available", "no cuda device", "no nvidia devices detected", "no devices found",
             ),
             r"Failed to infer device type|No supported device detected|No accelerator \([^)]{1,80}\) is available|No visible GPU devices|Device string must not be empty|torch\.cuda\.is_available\(\) is False|no GPUs? (?:were )?(?:found|detected|available)\b|\b0 active drivers|has no GPU available|no NVIDIA GPUs? (?:found|detected|available)"
-            r"|(?:Error|Exception)\b[^\n]{0,40}(?:CUDA|GPU) is not available|no usable GPU found|no CUDA[- ]?(?:capable )?devices? (?:found|available|detected)|no nvidia devices detected",
+            r"|(?:Error|Exception)\b[^\n]{0,40}(?:CUDA|GPU) is not available|no CUDA[- ]?(?:capable )?devices? (?:found|available|detected)|no nvidia devices detected",
+        ),
+        errors.START_FAILS,
+        says(
+            "driver-itself-missing",
+            ("libcuda.so", "nvml shared library not found", "nvidia driver was not detected", "found no nvidia driver", "driver on your system is too old", "driver version is insufficient", "built with cpu", "not compiled with cuda"),
+            r"libcuda\.so(?:\.1)?\W{0,3}:? ?(?:cannot open shared object|not found)|NVML Shared Library Not Found|NVIDIA Driver was not detected|Found no NVIDIA driver|driver on your system is too old|CUDA driver version is insufficient|built with CPU|not compiled with CUDA",
         ),
         says(
             "ordinal-out-of-range",
@@ -95,8 +101,8 @@ def no_device_visible(
     seen = _seen(case, environment, gpus)
     match = place.earliest(case, "variable-hides-all", "variable-unreadable")
     if match is None:
-        match = place.earliest(case, "ordinal-out-of-range", "ray-has-no-gpu", errors.NO_DEVICE.name) or place.earliest(case, "no-gpu-found")  # fmt: skip
-    if match is None or (match.sign == "no-gpu-found" and _is_aside(case, match)):
+        match = place.earliest(case, "ordinal-out-of-range", "ray-has-no-gpu", errors.NO_DEVICE.name) or place.earliest(case, "no-gpu-found", errors.START_FAILS.name)  # fmt: skip
+    if match is None or (match.sign == "no-gpu-found" and (_is_aside(case, match) or case.found("driver-itself-missing"))):  # fmt: skip
         return None
     where = place.read_surroundings(case)
     quoted = case.evidence(match, "the process is shown no GPU" if match.sign != "ordinal-out-of-range" else "the process is shown fewer GPUs than it asks for")  # fmt: skip
