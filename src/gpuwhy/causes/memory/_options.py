@@ -46,7 +46,7 @@ _BY_ENGINE = {
     "lmdeploy": Options("--cache-max-entry-count", "--max-batch-size", "--max-prefill-token-num", "--session-len", "", "--quant-policy", "8", "--tp", "", "", "", "flag", 0.8),
     "text-generation-inference": Options("--cuda-memory-fraction", "--max-batch-size", "--max-batch-prefill-tokens", "--max-total-tokens", "--cuda-graphs", "--kv-cache-dtype", "fp8_e4m3fn",
                                          "--num-shard", "--speculate", "", "", "flag", 1.0),
-    "llama.cpp": Options("", "--parallel", "--ubatch-size", "--ctx-size", "", "--cache-type-k", "q8_0", "--tensor-split", "--model-draft", "--n-gpu-layers"),
+    "llama.cpp": Options("", "--parallel", "--ubatch-size", "--ctx-size", "", "--cache-type-k", "q8_0", "", "--model-draft", "--n-gpu-layers"),
     "ollama": Options("", "OLLAMA_NUM_PARALLEL", "", "OLLAMA_CONTEXT_LENGTH", "", "OLLAMA_KV_CACHE_TYPE", "q8_0", "", "", "num_gpu", "lower", "env"),
     "comfyui": Options("", "", "", "", "", "", "", "", "", "--lowvram", ""),
 }  # fmt: skip
@@ -127,6 +127,9 @@ def change(
 
 
 _ALIASES = {"aphrodite": "vllm"}
+_LOADERS = frozenset({"transformers", "accelerate", "safetensors", "huggingface-hub", "peft"})
+_CARRIERS = _LOADERS | {"torch", "triton", "nccl", "ray"}
+"""Packages whose frames stand around such a failure, and that divide no memory."""
 
 
 def engine_in_log(case: Case) -> str:
@@ -137,8 +140,8 @@ def engine_in_log(case: Case) -> str:
 def component_of(case: Case, near: str | None, message: str = "") -> str:
     """The part that divides the memory: the engine, else what stands near the failure, else torch."""
     engine = engine_in_log(case) or engine_of_message(message)
-    if engine in ("llama.cpp", "ollama", "comfyui") or not engine:
-        if near and near not in ("torch", "triton", "nccl", "transformers", "accelerate"):
+    if engine in ("llama.cpp", "comfyui") or not engine:
+        if near and near not in _CARRIERS:
             return near
-        return engine or near or "torch"
+        return engine or ("transformers" if near in _LOADERS else near) or "torch"
     return _ALIASES.get(engine, components.canonical(engine) or engine)

@@ -59,11 +59,11 @@ _IN_FRAMES: tuple[tuple[Stage, re.Pattern[str]], ...] = (
     (
         Stage.LOADING,
         re.compile(r"Failed to load model - not enough GPU memory|in (?:load_model|_load_model|load_weights\w{0,20}|create_weights\w{0,20}|get_model|initialize_model|_initialize_model|process_weights_after_loading|load_checkpoint|from_pretrained|_load_pretrained_model|_load_state_dict_into_\w{1,20}|load_state_dict|_load_weights\w{0,20}|safetensors_weights_iterator|load_model_gpu|load_models_gpu|set_module_tensor_to_device|dispatch_model|partially_load|load_and_quantize\w{0,20}|marlin_moe_permute_scales|gptq_marlin_repack|awq_marlin_repack|from_engine|deserialize_cuda_engine|_materialize\w{0,20})\b"
-                   r"|model_loader[/\\]|\berror loading model\b|unable to allocate (?:CUDA\d|backend) ?buffer|load_tensors:|llama_model_load|alloc_tensor_range|unable to load model|could not be created: (?:Model engine|Draft model engine|Drafter)|transformers[/\\]modeling_utils\.py|deserializeCudaEngine", _F),
+                   r"|model_loader[/\\]|\berror loading model\b|unable to allocate (?:CUDA\d|backend) ?buffer|load_tensors:|llama_model_load|alloc_tensor_range|unable to load model|could not be created: (?:Model engine|Draft model engine|Drafter)|transformers[/\\]modeling_utils\.py|deserializeCudaEngine|memory layout cannot be allocated|Insufficient VRAM for model", _F),
     ),
     (
         Stage.SERVING,
-        re.compile(r"failed to allocate (?:CUDA\d+ )?compute|compute (?:pp )?buffers|graph_reserve|could not be created: Model resources|in (?:execute_model|forward_extend|forward_decode|step|generate|run_batch|_get_workspace_buffer)\b", _F),
+        re.compile(r"failed to allocate (?:CUDA\d+ )?compute|compute (?:pp )?buffers|graph_reserve|could not be created: Model resources|createExecutionContext|enqueueV3|in (?:execute_model|forward_extend|forward_decode|step|generate|run_batch|_get_workspace_buffer)\b", _F),
     ),
     (
         Stage.START,
@@ -149,8 +149,13 @@ def _is_consequence(text: str) -> bool:
     return _CONSEQUENCE.search(text[:600]) is not None
 
 
-def shown(case: Case, match: Match, stage: StageRead, statement: str) -> Evidence:
-    """Evidence that quotes the failure, and under it the frame that shows the stage."""
+def shown(case: Case, match: Match, stage: StageRead, statement: str, before: Match | None = None) -> Evidence:
+    """Evidence that quotes the failure, and under it the frame that shows the stage.
+
+    ``before``: the failed allocation, where the matched line is what the program says of it.
+    """
+    if before is not None and before.line is not match.line and abs(before.line.number - match.line.number) < 40:
+        return Evidence(statement, f"{before.text}\n{match.text}", before.place)
     line = stage.line
     if line is None or not stage.is_by_frame or line is match.line:
         return case.evidence(match, statement)

@@ -99,7 +99,9 @@ def gpu_oom_graph_or_activation(case: Case, holders: GpuHolders | Unknown) -> Ju
     engine = engine_options.engine_of(case, component)
     options = engine_options.options_of(engine)
     certainty = _certainty(overflow, taken)
-    quoted = stages.shown(case, overflow.match, stage, _what_it_shows(overflow))
+    quoted = stages.shown(
+        case, overflow.match, stage, _what_it_shows(overflow), allocation.match if allocation else None
+    )
     progress = stages.passed(overflow.match, stage)
     return Verdict(
         certainty=certainty,

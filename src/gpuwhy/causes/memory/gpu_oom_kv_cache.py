@@ -15,7 +15,7 @@ from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory._allocation import Allocation, gib
 from gpuwhy.causes.memory._budget import Budget
 from gpuwhy.causes.memory._options import Options
-from gpuwhy.causes.memory._stage import Stage, StageRead, stage_of
+from gpuwhy.causes.memory._stage import Stage, StageRead, shown, stage_of
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
@@ -137,7 +137,7 @@ def gpu_oom_kv_cache(case: Case) -> Judgement:
 
 
 _LITERAL = ("request-does-not-fit", "nothing-left", "llama-cache", "trtllm-cache")
-_TRTLLM_CACHE = re.compile(r"could not be created: (?:Initial )?KV cache")
+_BLOCKS = re.compile(r"available Mamba cache blocks \((\d{1,7})\)")
 
 
 def _read(case: Case) -> Refusal | None:
@@ -170,6 +170,15 @@ def _quoted(case: Case, refusal: Refusal) -> Evidence:
         return Evidence("the allocation of the cache itself fails", quote, refusal.match.place)
     if refusal.match.sign == "request-does-not-fit":
         return _quoted_request(case, refusal.match)
+    if refusal.match.sign in ("llama-cache", "trtllm-cache"):
+        before = allocations.failed_allocation(case)
+        return shown(
+            case,
+            refusal.match,
+            StageRead(Stage.POOL),
+            "the cache itself finds no room",
+            before.match if before else None,
+        )
     return case.evidence(refusal.match, "the engine's own budget has no room for the cache")
 
 
@@ -269,7 +278,10 @@ def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal
     fits_one = f"<={budget.fits}" if budget.fits else "lower"
     does_card_allow = least is None or least <= engine_options.HIGHEST
     is_length = refusal.match.sign == "request-does-not-fit" or engine in ("llama.cpp", "ollama")
-    is_overfull = refusal.allocation is not None and options.fraction
+    # An allocation that fails was sized by the engine: it took the pool for smaller than what is free.
+    is_overfull = bool(options.fraction) and (refusal.allocation is not None or refusal.match.sign == "trtllm-cache")
+    is_count = "Mamba cache blocks" in refusal.text
+    blocks = _BLOCKS.search(refusal.text)
     length = change(
         options, options.length, fits_one,
         f"Shorten the context to {budget.fits} tokens or less" if budget.fits else "Shorten the context: the cache grows with it",
@@ -285,7 +297,7 @@ def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal
         *length,
         *(fraction if does_card_allow or is_overfull else ()),
         *change(options, options.cache_type, options.cache_value, "Keep the cache in 8 bits: half its size", rank=2 if is_length else 5, sure=False),
-        *change(options, options.requests, "lower", "Fewer requests at once: a smaller reserve for the forward pass", rank=4, sure=not is_length),
+        *change(options, options.requests, f"<={blocks[1]}" if blocks else "lower", "Fewer requests at once: a smaller reserve for the forward pass", rank=0 if is_count else 4, sure=not is_length),
         *change(options, options.tokens, "lower", "Fewer tokens per forward pass: a smaller reserve", rank=6, sure=False),
         *change(options, options.split, "higher", "Spread weights and cache over more GPUs", rank=7, sure=False),
         *(change(options, options.offload, "lower", "Leave more layers in host memory", rank=8) if engine in ("llama.cpp", "ollama") else ()),

@@ -48,8 +48,8 @@ class Failure(Struct, frozen=True):
         says("loading-says-so", ("failed to load model - not enough gpu memory", "not enough gpu memory to load", "enough vram to load"), r"Failed to load model - not enough GPU memory|[Nn]ot enough (?:GPU memory|VRAM) to load"),
         says(
             "llama-loading",
-            ("unable to allocate cuda", "unable to allocate backend buffer", "tensor_range: failed to allocate", "unable to allocate gpu"),
-            r"unable to allocate (?:CUDA\d+|backend|GPU) ?buffer|alloc_tensor_range: failed to allocate CUDA\d",
+            ("unable to allocate cuda", "unable to allocate backend buffer", "unable to allocate gpu", "memory layout cannot be allocated", "insufficient vram"),
+            r"unable to allocate (?:CUDA\d+|backend|GPU) ?buffer|memory layout cannot be allocated|Insufficient VRAM for model",
         ),
         says("trtllm-model", "could not be created: ", r"could not be created: (?:Model engine|Draft model engine|Drafter)"),
         says("driver-without-memory", "nv_err_no_memory", r"NVRM: .{0,300}\[?NV_ERR_NO_MEMORY"),
@@ -100,7 +100,7 @@ def gpu_oom_weights(case: Case, holders: GpuHolders | Unknown) -> Judgement:
     engine = engine_options.engine_of(case, component)
     options = engine_options.options_of(engine)
     certainty = _certainty(failure, taken)
-    quoted = stages.shown(case, failure.match, stage, "the allocation fails while the weights are loaded" if stage.stage is Stage.LOADING else "an allocation fails")  # fmt: skip
+    quoted = stages.shown(case, failure.match, stage, "the allocation fails while the weights are loaded" if stage.stage is Stage.LOADING else "an allocation fails", allocation.match if allocation else None)  # fmt: skip
     progress = stages.passed(failure.match, stage)
     is_draft = stage.stage is Stage.LOADING and _is_draft(failure)
     size = case.fact_evidence("model_bytes", "the size of the checkpoint")

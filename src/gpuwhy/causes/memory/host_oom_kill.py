@@ -70,7 +70,7 @@ _BARE = ("killed-by-signal", "bare-killed")
             ("memory pressure", "running low on memory", "memory usage threshold", "raylet"),
             r"killed due to (?:memory pressure|the node running low on memory)|node running low on memory|exceeds the memory usage threshold|Workers? .{0,60}killed due to memory",
         ),
-        says("daemon", ("earlyoom", "systemd-oomd", "oomd"), r"earlyoom.{0,60}(?:sending|kill)|systemd-oomd.{0,40}[Kk]illed|oomd.{0,40}[Kk]ill(?:ed|ing)"),
+        says("daemon", ("earlyoom", "systemd-oomd", "oomd", "due to memory pressure", "low memory! at or below"), r"earlyoom.{0,60}(?:sending|kill)|systemd-oomd.{0,40}[Kk]illed|oomd.{0,40}[Kk]ill(?:ed|ing)|Killed /\S{1,300} due to memory pressure|low memory! at or below SIG(?:TERM|KILL) limits"),
         says(
             "host-allocation",
             ("defaultcpuallocator", "cannot allocate memory", "bad_alloc", "memoryerror", "unable to mmap", "paging file is too small", "os error 1455", "failed to allocate cpu", "cudahostalloc", "cudamallochost", "unable to allocate", "failed to pin", "failed to allocate pinned", "unable to allocate cpu", "cuda_host"),
@@ -79,8 +79,8 @@ _BARE = ("killed-by-signal", "bare-killed")
         ),
         says(
             "refused",
-            ("more system memory", "enough host memory", "too large swap space", "enough cpu memory", "enough system memory", "insufficient host memory"),
-            r"requires more system memory|[Nn]ot enough (?:host|CPU|system) memory|Too large swap space|[Ii]nsufficient (?:host|system|CPU) memory",
+            ("more system memory", "too large for system", "enough host memory", "too large swap space", "enough cpu memory", "enough system memory", "insufficient host memory"),
+            r"requires more system memory|request too large for system|[Nn]ot enough (?:host|CPU|system) memory|Too large swap space|[Ii]nsufficient (?:host|system|CPU) memory",
         ),
         says(
             "killed-by-signal",

@@ -136,6 +136,10 @@ def remedies_to_try(case: Case, match: Match, component: str, experiments: Exper
         found.append(Remedy(kind="flag", name=BACKEND_FLAG[engine], value="another", summary="Another attention backend: it tells whether the kernel is one of attention", is_sure=False, rank=3))  # fmt: skip
     if engine == "sglang" and names(_GRAPHS) and len(found) < 2:
         found.append(Remedy(kind="flag", name="--disable-cuda-graph", value="set", summary="Without CUDA graphs", cost="slower", is_sure=False, rank=4))  # fmt: skip
+    if engine in ("llama.cpp", "ollama"):
+        found.append(Remedy(kind="env", name="GGML_CUDA_DISABLE_GRAPHS", value="1", summary="Without CUDA graphs: they can replay stale addresses", is_sure=False, rank=2))  # fmt: skip
+        if engine == "llama.cpp":
+            found.append(Remedy(kind="flag", name="--flash-attn", value="off", summary="Without the fused attention kernel", is_sure=False, rank=3))  # fmt: skip
     found.append(newer(component))
     if component in KERNEL_LIBRARIES and engine != component and engine in ENGINES:
         found.append(newer(engine, rank=2))

@@ -75,7 +75,8 @@ def kernel_illegal_address(case: Case, experiments: Experiments | Unknown) -> Ju
         return None
     blocking = str(case.facts.value("env.CUDA_LAUNCH_BLOCKING") or "") == "1" or case.found("blocking") is not None
     is_synchronous = blocking or match.sign == "sanitizer"
-    component = faults.component_of(case, match, experiments, is_synchronous=is_synchronous)
+    kernel = _kernel(case, match)
+    component = _owner(kernel) or faults.component_of(case, match, experiments, is_synchronous=is_synchronous)
     hardware = case.found("hardware")
     certainty = _certainty(match, experiments, hardware, is_synchronous=is_synchronous)
     quoted = Evidence(
@@ -87,7 +88,7 @@ def kernel_illegal_address(case: Case, experiments: Experiments | Unknown) -> Ju
         component=component,
         title=f"A kernel of {component} touches memory that is not its own" + (" (the frame shown is where it surfaced)" if not is_synchronous else ""),
         chain=(
-            Link(f"A kernel of {component} computes a wrong address", _kernel(case, match) or next(iter(tried), None) or inferred("which kernel is not known: launches are asynchronous")),
+            Link(f"A kernel of {component} computes a wrong address", kernel or next(iter(tried), None) or inferred("which kernel is not known: launches are asynchronous")),
             Link("The GPU stops the program at that access", quoted),
             Link("The error surfaces at a later call", inferred("CUDA reports it at the next synchronisation")),
         ),
@@ -142,6 +143,20 @@ def _kernel(case: Case, match: Match) -> Evidence | None:
         if _NAMED_KERNEL.search(line.text[:600]):
             return Evidence("the kernel", line.text.strip()[:400], match.place)
     return None
+
+
+_OWNERS = (
+    ("flashinfer", "flashinfer"), ("deep_gemm", "deepgemm"), ("deep_ep", "deepep"), ("marlin", "vllm"), ("vllm::", "vllm"), ("flash::", "flash-attn"), ("flash_fwd", "flash-attn"),
+    ("tensorrt_llm::", "tensorrt-llm"), ("turbomind", "lmdeploy"), ("at::native", "torch"), ("ggml", "llama.cpp"), ("mul_mat", "llama.cpp"), ("sgl_", "sgl-kernel"),
+)  # fmt: skip
+"""Whose kernel a name is: by its namespace or prefix."""
+
+
+def _owner(kernel: Evidence | None) -> str | None:
+    """The part a named kernel belongs to."""
+    if kernel is None:
+        return None
+    return next((owner for word, owner in _OWNERS if word in kernel.quote), None)
 
 
 def _of_kernel(component: str, experiments: Experiments | Unknown) -> tuple[Remedy, ...]:

@@ -1,0 +1,146 @@
+"""gpu-memory-taken: figures and process lists that show another holder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
+CAUSE = "gpu-memory-taken"
+LESS = (
+    "ValueError: Free memory on device cuda:0 ({free}/23.52 GiB) on startup is less than desired GPU memory utilization (0.9, 21.17 GiB). "
+    "Decrease GPU memory utilization or reduce GPU memory used by other processes.\n"
+)
+BARE = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+
+
+def values(found: Finding) -> dict[str, str]:
+    return {remedy.name: remedy.value for remedy in found.remedies}
+
+
+def test_the_share_that_is_free_is_computed(judge_report: Judge) -> None:
+    """9.41 of 23.52 GiB are 40 %: a hundredth is left."""
+    first = judge_report(LESS.format(free="9.41")).findings[0]
+    assert (first.cause, first.component, first.certainty) == (CAUSE, "other-process", Certainty.PROVEN)
+    assert values(first)["--gpu-memory-utilization"] == "0.39"
+    assert values(first)["other process"] == "stop"
+
+
+def test_a_desktop_s_share_is_no_proof(judge_report: Judge) -> None:
+    first = judge_report(LESS.format(free="21.02")).findings[0]
+    assert first.certainty is Certainty.LIKELY
+    assert "desktop" in first.notes[0]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "AssertionError: Error in memory profiling. Initial free memory 82.94 GiB, current free memory 90.17 GiB. This happens when other processes sharing the same container release GPU memory",
+        "AssertionError: Error in memory profiling. Initial free memory 25383206912, current free memory 25389498368. This happens when the GPU memory was not properly cleaned up before initializing the vLLM instance.",
+    ],
+)  # fmt: skip
+def test_memory_that_moves(judge_report: Judge, line: str) -> None:
+    text = "(EngineCore pid=1) ERROR EngineCore failed to start.\n" + line + "\n"
+    first = judge_report(text).findings[0]
+    assert first.cause == CAUSE
+    assert first.evidence[0].quote == line
+    assert "--gpu-memory-utilization" not in values(first)
+    assert any("container" in vain.what for vain in first.not_remedies)
+
+
+def test_sglang_s_unbalanced_gpus(judge_report: Judge) -> None:
+    text = "ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. pre_model_load_memory=40.1\n"
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+
+
+def test_torch_lists_the_other_process(judge_report: Judge) -> None:
+    text = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 224.00 MiB. GPU 0 has a total capacity of 79.10 GiB of which 189.81 MiB is free. "
+        "Process 1213 has 71.20 GiB memory in use. Including non-PyTorch memory, this process has 7.68 GiB memory in use.\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.PROVEN)
+    assert "71.23 GiB of the card" in first.evidence[0].statement
+
+
+def test_the_old_wording_of_torch_too(judge_report: Judge) -> None:
+    text = (
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB (GPU 0; 23.65 GiB total capacity; 3.90 GiB already allocated; "
+        "11.31 MiB free; 4.02 GiB reserved in total by PyTorch)\n"
+    )
+    assert judge_report(text).findings[0].cause == CAUSE
+
+
+def test_the_first_touch_of_the_gpu(judge_report: Judge) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/opt/venv/lib/python3.12/site-packages/torch/cuda/__init__.py", line 408, in set_device\n'
+        "    torch._C._cuda_setDevice(device)\n"
+        "RuntimeError: CUDA error: out of memory\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+
+
+def test_a_bare_message_asks_who_holds_the_memory(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(BARE), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert {"gpu_processes", "env.CUDA_VISIBLE_DEVICES"} <= {missing.key for missing in found.missing}
+
+
+def test_the_process_list_decides(judge_report: Judge) -> None:
+    first = judge_report(
+        BARE, {"gpu_processes": ["GPU 0: process 88 (python -m other.server) holds 71234 MiB"]}
+    ).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.PROVEN)
+    stop = next(remedy for remedy in first.remedies if remedy.kind == "service")
+    assert "other.server" in stop.summary
+
+
+def test_an_empty_process_list_rules_it_out(judge_report: Judge) -> None:
+    judgement = judge_report(BARE, {"gpu_processes": []})
+    assert CAUSE not in [found.cause for found in judgement.findings]
+    assert CAUSE in [excluded.cause for excluded in judgement.ruled_out]
+
+
+def test_a_desktop_in_the_process_list_is_no_reason(judge_report: Judge) -> None:
+    judgement = judge_report(BARE, {"gpu_processes": ["GPU 0: process 900 (/usr/lib/xorg/Xorg) holds 310 MiB"]})
+    assert judgement.findings[0].cause != CAUSE
+
+
+def test_little_free_before_loading(judge_report: Judge) -> None:
+    text = (
+        "[TP0] Load weight begin. avail mem=31.02 GB\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 462.00 MiB. GPU 0 has a total capacity of 79.11 GiB of which 211.88 MiB is free.\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+    assert "31.02 GiB of 79.11 GiB" in first.title
+
+
+def test_busy_devices_are_only_possible(judge_report: Judge) -> None:
+    first = judge_report("RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable\n").findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.POSSIBLE)
+
+
+def test_near_miss_the_own_process_in_a_container_is_listed_by_its_number(judge_report: Judge) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py", line 10, in load_model\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 462.00 MiB. GPU 0 has a total capacity of 79.11 GiB of which 211.88 MiB is free. "
+        "Process 233 has 78.89 GiB memory in use. Of the allocated memory 76.20 GiB is allocated by PyTorch, and 20.95 MiB is reserved by PyTorch but unallocated.\n"
+    )
+    judgement = judge_report(text)
+    assert judgement.findings[0].cause == "gpu-oom-weights"
+    assert CAUSE not in [found.cause for found in judgement.findings]
+
+
+def test_near_miss_a_port_that_is_busy(judge_report: Judge) -> None:
+    text = "OSError: [Errno 16] Device or resource busy\nOSError: [Errno 98] Address already in use\n"
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]

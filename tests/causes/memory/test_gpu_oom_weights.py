@@ -1,0 +1,140 @@
+"""gpu-oom-weights: it stops while loading."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
+from gpuwhy.remedies.ordering import order
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
+CAUSE = "gpu-oom-weights"
+GIB = 1 << 30
+FULL = (
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 462.00 MiB. GPU 0 has a total capacity of 79.11 GiB of which 211.88 MiB is free. "
+    "Process 233 has 78.89 GiB memory in use. Of the allocated memory 78.20 GiB is allocated by PyTorch, and 20.95 MiB is reserved by PyTorch but unallocated."
+)
+
+
+def traceback(path: str, function: str, message: str = FULL) -> str:
+    return f'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.12/site-packages/{path}", line 10, in {function}\n{message}\n'
+
+
+@pytest.mark.parametrize(
+    ("path", "function", "component"),
+    [
+        ("vllm/v1/worker/gpu_model_runner.py", "load_model", "vllm"),
+        ("vllm/model_executor/layers/linear.py", "create_weights", "vllm"),
+        ("sglang/srt/model_loader/loader.py", "load_weights_and_postprocess", "sglang"),
+        ("transformers/modeling_utils.py", "from_pretrained", "transformers"),
+        ("accelerate/utils/modeling.py", "set_module_tensor_to_device", "transformers"),
+    ],
+)
+def test_frames_show_that_weights_were_loaded(judge_report: Judge, path: str, function: str, component: str) -> None:
+    """The only process that the driver lists holds what torch has: it is the failing one, seen from outside its container."""
+    first = judge_report(traceback(path, function)).findings[0]
+    assert (first.cause, first.component, first.certainty) == (CAUSE, component, Certainty.PROVEN)
+    assert function in first.evidence[0].quote
+
+
+@pytest.mark.parametrize(
+    ("line", "component"),
+    [
+        ("llama_model_load: error loading model: unable to allocate CUDA0 buffer", "llama.cpp"),
+        ("Error: llama runner process has terminated: error loading model: unable to allocate CUDA0 buffer", "ollama"),
+        ("The following component could not be created: Model engine (main)", "tensorrt-llm"),
+        ("RuntimeError: Insufficient VRAM for model and cache", "torch"),
+    ],
+)
+def test_messages_that_name_the_stage(judge_report: Judge, line: str, component: str) -> None:
+    first = judge_report(line + "\n").findings[0]
+    assert (first.cause, first.component) == (CAUSE, component)
+
+
+def test_the_last_progress_line_shows_the_stage(judge_report: Judge) -> None:
+    text = (
+        "[2025-10-02 09:12:01 TP1] Load weight begin. avail mem=23.02 GB\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.62 GiB.\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+
+
+def test_the_frame_of_a_draft_leads_to_its_removal(judge_report: Judge) -> None:
+    text = traceback("vllm/model_executor/models/deepseek_mtp.py", "__init__").replace(
+        "torch.OutOf",
+        '  File "/opt/venv/lib/python3.12/site-packages/vllm/model_executor/layers/vocab_parallel_embedding.py", line 50, in create_weights\ntorch.OutOf',
+    )
+    first = judge_report(text).findings[0]
+    assert (order(first.remedies)[0].name, order(first.remedies)[0].value) == ("--speculative-config", "remove")
+    assert "deepseek_mtp.py" in first.evidence[0].quote
+
+
+def test_the_number_of_gpus_follows_from_the_size(judge_report: Judge) -> None:
+    """141 GiB on cards of 79.11 GiB with a tenth to spare: two."""
+    first = judge_report(
+        traceback("vllm/v1/worker/gpu_model_runner.py", "load_model"), {"model_bytes": 141 * GIB}
+    ).findings[0]
+    assert [r.value for r in first.remedies if r.name == "--tensor-parallel-size"] == ["2"]
+
+
+def test_llama_cpp_leaves_layers_on_the_host(judge_report: Judge) -> None:
+    text = "load_tensors: offloading 64 repeating layers to GPU\nllama_model_load: error loading model: unable to allocate CUDA0 buffer\n"
+    first = judge_report(text).findings[0]
+    assert (order(first.remedies)[0].name, order(first.remedies)[0].value) == ("--n-gpu-layers", "lower")
+
+
+def test_the_driver_s_word_counts_while_weights_are_loaded(judge_report: Judge) -> None:
+    """Unified memory: there is no message of CUDA's allocator."""
+    text = (
+        "Starting to load model /models/m on a GB10\n"
+        "kernel: NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY] (0x00000051)\n"
+        "(EngineCore) ERROR EngineCore failed to start.\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+    assert "host-oom-kill" in first.rivals
+
+
+def test_an_unknown_stage_is_only_possible(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert {"gpu_processes", "model_bytes"} <= {missing.key for missing in found.missing}
+
+
+def test_other_processes_on_the_card_rule_it_out(judge_report: Judge) -> None:
+    message = (
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 224.00 MiB. GPU 0 has a total capacity of 79.10 GiB of which 189.81 MiB is free. "
+        "Process 1213 has 71.20 GiB memory in use. Including non-PyTorch memory, this process has 7.68 GiB memory in use."
+    )
+    judgement = judge_report(
+        traceback("vllm/v1/worker/gpu_model_runner.py", "load_model", message),
+        {"gpu_processes": ["GPU 0: process 1213 (python train.py) holds 72909 MiB"]},
+    )
+    assert judgement.findings[0].cause == "gpu-memory-taken"
+    assert CAUSE in [excluded.cause for excluded in judgement.ruled_out]
+
+
+def test_near_miss_the_cache_of_llama_cpp(judge_report: Judge) -> None:
+    text = (
+        "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 16384.00 MiB on device 0: cudaMalloc failed: out of memory\n"
+        "alloc_tensor_range: failed to allocate CUDA0 buffer of size 17179869184\n"
+        "llama_kv_cache_init: failed to allocate buffer for kv cache\n"
+    )
+    judgement = judge_report(text)
+    assert judgement.findings[0].cause == "gpu-oom-kv-cache"
+    assert CAUSE not in [found.cause for found in judgement.findings]
+
+
+def test_near_miss_the_kernel_s_killer_on_unified_memory(judge_report: Judge) -> None:
+    text = "[TP0] Load weight begin.\nOut of memory: Killed process 12 (sglang::schedul) total-vm:1kB, anon-rss:1kB\n"
+    assert judge_report(text).findings[0].cause == "host-oom-kill"
+
+
+def test_near_miss_a_driver_that_is_short_outside_of_loading(judge_report: Judge) -> None:
+    text = "kernel: NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY]\n"
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]

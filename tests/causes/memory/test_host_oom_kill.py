@@ -1,0 +1,166 @@
+"""host-oom-kill: who says so, who the victim was, and what multiplies the need."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
+from gpuwhy.remedies.ordering import order
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
+CAUSE = "host-oom-kill"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kernel: Out of memory: Killed process 4312 (VLLM::EngineCor) total-vm:99999kB, anon-rss:66000000kB, file-rss:0kB, shmem-rss:12kB",
+        "Memory cgroup out of memory: Killed process 8812 (python3) total-vm:99999kB, anon-rss:66000000kB, file-rss:0kB",
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=docker-1.scope,mems_allowed=0,oom_memcg=/docker/1,task=python3,pid=4,uid=0",
+        "systemd[1]: sglang.service: A process of this unit has been killed by the OOM killer.",
+        "slurmstepd: error: Detected 1 oom_kill event in StepId=4422.0. Some of the step tasks have been OOM Killed.",
+        "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+        "systemd-oomd[700]: Killed /user.slice/vllm.scope due to memory pressure",
+        "    Reason:       OOMKilled",
+    ],
+)  # fmt: skip
+def test_those_who_know_prove_it(judge_report: Judge, line: str) -> None:
+    first = judge_report(line + "\n").findings[0]
+    assert (first.cause, first.component, first.certainty) == (CAUSE, "host-memory", Certainty.PROVEN)
+    assert first.evidence[0].quote in line
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: [enforce fail at alloc_cpu.cpp:114] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate 117440512 bytes.",
+        "OSError: The paging file is too small for this operation to complete. (os error 1455)",
+        "Error: model requires more system memory (12.7 GiB) than is available (7.6 GiB)",
+        "ValueError: Not enough host memory available. Requesting 120.00 GB but only have 61.22 GB free.",
+        "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc",
+        "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 23.0 GiB for an array with shape (1, 2)",
+    ],
+)  # fmt: skip
+def test_allocations_that_the_host_refuses(judge_report: Judge, line: str) -> None:
+    first = judge_report(line + "\n").findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Killed",
+        "./run.sh: line 12:  4312 Killed                  python -m sglang.launch_server",
+        "Worker proc VllmWorker-1 died unexpectedly (exit code: -9), shutting down executor.",
+        "traceback : Signal 9 (SIGKILL) received by PID 4312",
+        "Rank 0 scheduler is dead. Please check if there are relevant logs there. Exit code: -9",
+    ],
+)
+def test_a_bare_kill_is_only_possible_and_asks(judge_report: Judge, finding: Find, line: str) -> None:
+    found = finding(judge_report(f"Loading safetensors checkpoint shards:  62% Completed | 8/13\n{line}\n"), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert {"kernel_log", "mem_total_bytes", "model_bytes"} <= {missing.key for missing in found.missing}
+    assert "jit-build-killed" in found.rivals
+
+
+def test_copies_per_numa_node_are_multiplied(judge_report: Judge) -> None:
+    facts = {
+        "mem_total_bytes": 1000 * 10**9,
+        "swap_total_bytes": 8 * 10**9,
+        "numa_nodes": 2,
+        "model_bytes": 713 * 10**9,
+        "env.NUMA": "1",
+    }
+    first = judge_report("loading blk.47.attn_kv_b.weight to cuda:0\nKilled\n", facts).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+    assert "2 times" in first.title
+    assert (order(first.remedies)[0].name, order(first.remedies)[0].value) == ("NUMA", "unset")
+    need = next(remedy for remedy in first.remedies if remedy.name == "host-memory")
+    assert need.value == ">=1460 GiB"
+
+
+def test_a_model_that_fits_leaves_it_possible(judge_report: Judge, finding: Find) -> None:
+    facts = {"mem_total_bytes": 1000 * 10**9, "numa_nodes": 2, "model_bytes": 100 * 10**9}
+    found = finding(judge_report("loading blk.47.attn_kv_b.weight to cuda:0\nKilled\n", facts), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+
+
+def test_a_kernel_log_without_a_kill_rules_it_out(judge_report: Judge) -> None:
+    judgement = judge_report("Loading checkpoint shards:  62%\nKilled\n", {"kernel_log": ["usb 1-1: new device"]})
+    assert CAUSE not in [found.cause for found in judgement.findings]
+    assert CAUSE in [excluded.cause for excluded in judgement.ruled_out]
+
+
+def test_the_limit_of_a_container_is_raised(judge_report: Judge) -> None:
+    first = judge_report("    Reason:       OOMKilled\n    Exit Code:    137\n").findings[0]
+    assert (order(first.remedies)[0].kind, order(first.remedies)[0].name) == ("container", "memory limit")
+
+
+def test_unified_memory_lowers_the_gpu_s_fraction(judge_report: Judge) -> None:
+    text = (
+        "vllm serve m on a DGX Spark\n(EngineCore_DP0 pid=8) INFO [gpu_model_runner.py:2] Starting to load model m\n"
+        "Out of memory: Killed process 37 (lmcache) total-vm:81306880kB, anon-rss:1058560kB, file-rss:21412kB\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (order(first.remedies)[0].name, order(first.remedies)[0].value) == ("--gpu-memory-utilization", "lower")
+    assert "oom_score_adj" in [remedy.name for remedy in first.remedies]
+
+
+def test_sizes_per_worker_are_named(judge_report: Judge) -> None:
+    text = (
+        "server_args=ServerArgs(model_path='/m', hicache_size=100)\n"
+        "Out of memory: Killed process 37 (sglang::schedul) total-vm:81306880kB, anon-rss:91058560kB\n"
+    )
+    first = judge_report(text).findings[0]
+    assert "--hicache-size" in [remedy.name for remedy in first.remedies]
+
+
+def test_near_miss_a_compiler_as_victim(judge_report: Judge) -> None:
+    text = "FAILED: [code=137] gemm.cuda.o\nOut of memory: Killed process 4711 (cicc) total-vm:9918232kB, anon-rss:9401220kB\n"
+    judgement = judge_report(text)
+    assert judgement.findings[0].cause == "jit-build-killed"
+    assert CAUSE not in [found.cause for found in judgement.findings]
+
+
+def test_near_miss_a_kill_in_a_build(judge_report: Judge) -> None:
+    text = (
+        "[11/63] /usr/local/cuda/bin/nvcc -c gemm.cu -o gemm.cuda.o\nKilled\nninja: build stopped: subcommand failed.\n"
+    )
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+def test_near_miss_cuda_s_own_allocator(judge_report: Judge) -> None:
+    text = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ollama.service: State 'stop-sigterm' timed out. Killing.\nollama.service: Killing process 12 (ollama) with signal SIGKILL.",
+        "Liveness probe failed: HTTP probe failed\nContainer vllm failed liveness probe, will be restarted\nExit Code:    137",
+        "slurmstepd: error: *** JOB 12 ON node CANCELLED AT 2025-01-01 DUE TO TIME LIMIT ***\nexit code 137",
+    ],
+)
+def test_near_miss_a_kill_on_purpose(judge_report: Judge, line: str) -> None:
+    assert CAUSE not in [found.cause for found in judge_report(line + "\n").findings]
+
+
+def test_near_miss_a_container_that_was_not_killed_for_memory(judge_report: Judge) -> None:
+    text = '"OOMKilled": false,\n"ExitCode": 1,\n'
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+def test_near_miss_a_kill_after_another_failure(judge_report: Judge) -> None:
+    """The first failure is the cause; what the parent does with its children then is not."""
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/opt/app/serve.py", line 3, in <module>\n'
+        "KeyError: 'rope_scaling'\n"
+        "Worker proc VllmWorker-1 died unexpectedly (exit code: -9), shutting down executor.\n"
+    )
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]
