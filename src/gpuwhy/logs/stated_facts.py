@@ -26,6 +26,7 @@ from gpuwhy.logs.stated import (
     launch,
     libraries,
     limits,
+    manifests,
     memory,
     pci,
     pip_list,
@@ -48,11 +49,11 @@ from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.fact import Fact, Facts, Unknown
 
 LINES: tuple[Any, ...] = (
-    gpus, versions, arguments, environment, launch, images, pip_list, smi_table, smi_query, system, container_inspect, libraries, memory, limits, pci, units, system_packages, template, typed, python_engine,
+    gpus, versions, arguments, environment, launch, images, pip_list, smi_table, smi_query, system, container_inspect, libraries, memory, limits, pci, units, system_packages, template, typed, python_engine, manifests,
 )  # fmt: skip
 """What reads a line by itself: ``LITERALS``, one of which the line must hold, and ``read``."""
 BLOCKS: tuple[Any, ...] = (
-    pip_list, launch, smi_table, smi_query, smi_csv, gpu_topology, sglang_env, flashinfer_env, environment_lists, container_inspect, pods, memory, disks, limits, units, typed, python_engine,
+    pip_list, launch, smi_table, smi_query, smi_csv, gpu_topology, sglang_env, flashinfer_env, environment_lists, container_inspect, pods, memory, disks, limits, units, typed, python_engine, manifests,
 )  # fmt: skip
 """What reads dumps of several lines: ``OPENING``, one of which their first line must hold, and ``opened``."""
 MAX_LINES = 20_000
@@ -130,12 +131,26 @@ def _settle_gpus(seen: dict[str, list[Seen]]) -> None:
         if not indexed:
             continue
         everything = _best([one for statements in indexed.values() for one in statements])
-        values = _different(everything)
+        values = _gpu_names(everything) if key == "gpu" else _different(everything)
         if len(values) == 1:
-            statement, line = everything[0]
+            statement, line = max(everything, key=_length) if key == "gpu" else everything[0]
             seen[key] = [(Statement(key, statement.value, statement.strength), line)]
         if key == "gpu":
             seen.update(_several(indexed, everything, len(values) == 1))
+
+
+def _gpu_names(statements: Iterable[Seen]) -> list[str]:
+    """The models that differ: ``H100``, ``NVIDIA H100`` and ``NVIDIA H100 80GB HBM3`` may be the same."""
+    names: list[str] = []
+    for statement, _ in statements:
+        name = " ".join(word for word in str(statement.value).lower().split() if word not in ("nvidia", "geforce"))
+        if not any(name == known or name.startswith(known + " ") or known.startswith(name + " ") for known in names):
+            names.append(name)
+    return names
+
+
+def _length(seen: Seen) -> int:
+    return len(str(seen[0].value))
 
 
 def _several(indexed: dict[str, list[Seen]], everything: list[Seen], is_alike: bool) -> dict[str, list[Seen]]:
@@ -148,7 +163,7 @@ def _several(indexed: dict[str, list[Seen]], everything: list[Seen], is_alike: b
                 return {}
         elif strongest:
             numbered[int(name[4:])] = strongest
-    if len(numbered) < 2 or any(len(_different(statements)) > 1 for statements in numbered.values()):
+    if len(numbered) < 2 or any(len(_gpu_names(statements)) > 1 for statements in numbered.values()):
         return {}
     listed = [f"{number}: {numbered[number][0][0].value}" for number in sorted(numbered)]
     first = numbered[min(numbered)][0]

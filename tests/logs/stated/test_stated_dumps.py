@@ -593,3 +593,28 @@ def test_docker_info_and_compose() -> None:
 )  # fmt: skip
 def test_what_messages_give_away(text: str, expected: dict[str, Any]) -> None:
     assert stated(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The conflict is caused by:\n    vllm 0.6.3 depends on torch==2.4.0\n    torch==2.5.0\n", {}),
+        (
+            "vllm 0.10.0 requires torch==2.7.1, but you have torch 2.8.0 which is incompatible.\n",
+            {"packages.vllm": "0.10.0", "torch": "2.8.0"},
+        ),
+        ("vllm 0.6.3 crashes for me\n", {}),
+        ("- NVIDIA GeForce RTX 5090\n- 2x RTX 5090\n- CUDA 12.8\n- vLLM 0.11.0\n", {"gpu": "NVIDIA GeForce RTX 5090", "cuda_said": "12.8", "packages.vllm": "0.11.0"}),
+        ("- A100\n- H100\n", {}),  # two machines, or one with both: nobody knows
+        ("[conda] numpy                     1.26.4                   pypi_0    pypi\n", {"packages.numpy": "1.26.4"}),
+        ('    args: ["--model-path", "Qwen", "--tp", "2"]\n', {"server_args.model_path": "Qwen", "server_args.tp_size": 2}),
+        ("    command: --model Q --tensor-parallel-size 2\n    ports:\n", {"server_args.model": "Q", "server_args.tensor_parallel_size": 2}),
+        (
+            "        args:\n        - --model=Q\n        - --dtype\n        - half\n        - --enforce-eager\n        - --seed=1\n        ports:\n",
+            {"server_args.model": "Q", "server_args.dtype": "half", "server_args.enforce_eager": True, "server_args.seed": 1},
+        ),
+        ("        env:\n        - {name: NCCL_DEBUG, value: INFO}\n", {"env.NCCL_DEBUG": "INFO"}),
+    ],
+)  # fmt: skip
+def test_lists_of_packages_and_manifests(text: str, expected: dict[str, Any]) -> None:
+    assert stated(text) == expected

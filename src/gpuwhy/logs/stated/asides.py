@@ -15,7 +15,7 @@ from gpuwhy.logs.patterns import Pattern
 
 OPENING = (
     "olution", "orkaround", "ork around", "ork-around", "Fix", "fix", "uggest", "roposed", "roposal", "orks", "orking", "olve", "xpected", "lternative",
-    "ou can ", "ou could ", "ou should ", "ou may ", "ou might ", "ry ", "avoid ", "onsider", "nstead", "other machine", "another machine", "different machine", "diff --git ", "@@ -", "解决", "修复", "建议", "正常的", "期望", "另一台",
+    "ou can ", "ou could ", "ou should ", "ou may ", "ou might ", "ry ", "avoid ", "onsider", "nstead", "conflict is caused by", "other machine", "another machine", "different machine", "diff --git ", "@@ -", "解决", "修复", "建议", "正常的", "期望", "另一台",
 )  # fmt: skip
 _MARK = r"(?:#{1,6} {0,3}|\*\*|__|\d{1,2}[.)] |[-*] )?"
 _WORDS = (
@@ -43,10 +43,16 @@ class Aside(Protocol):
         ...
 
 
+_RESOLVER = "The conflict is caused by:"
+"""What pip lists below are releases that it may or may not take, not installed ones."""
+
+
 def opened(text: str) -> Aside | None:
     """The aside that ``text`` begins."""
     if len(text) > LONGEST_HEADING and not text.startswith("diff "):
         return None
+    if text.strip() == _RESOLVER:
+        return _Paragraph()
     if _DIFF.match(text[:LONGEST_HEADING]):
         return _Diff()
     heading = _HEADING.match(text)

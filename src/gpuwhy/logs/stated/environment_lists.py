@@ -14,6 +14,9 @@ from gpuwhy.logs.stated.environment import variable
 OPENING = ("env:", "environment:", "Environment:", "- name: ")
 _HEADER = Pattern(r"^(?P<indent>\s{0,40})(?:- )?(?:env|environment|Environment):\s*$")
 _ITEM = Pattern(r"^\s{0,60}- name:\s{1,4}[\"']?(?P<name>[A-Z_][A-Z0-9_]{1,80})[\"']?\s*$")
+_FLOW = Pattern(
+    r"^\s{0,60}- \{ ?[\"']?name[\"']?: [\"']?(?P<name>[A-Z_][A-Z0-9_]{1,80})[\"']?, ?[\"']?value[\"']?: (?P<value>[^{}]{1,400}?) ?\}\s*$"
+)
 _VALUE = Pattern(r"^\s{1,60}value:\s{1,4}(?P<value>\S.{0,1000}?)\s*$")
 _ASSIGNED = Pattern(r"^\s{0,60}- [\"']?(?P<name>[A-Za-z_][A-Za-z0-9_]{1,80})=(?P<value>.{0,1000}?)[\"']?\s*$")
 _MAPPED = Pattern(r"^\s{1,60}(?P<name>[A-Z_][A-Z0-9_]{1,80}):\s{1,40}(?P<value>\S.{0,1000}?)\s*$")
@@ -52,7 +55,7 @@ class _Variables:
         if value is not None and self._name:
             name, self._name = self._name, ""
             return list(variable(name, _plain(value["value"]), Strength.REPORTED))
-        found = _ASSIGNED.match(shown) or _MAPPED.match(shown)
+        found = _FLOW.match(shown) or _ASSIGNED.match(shown) or _MAPPED.match(shown)
         if found is not None:
             return list(variable(found["name"], _plain(found["value"]), Strength.REPORTED))
         return [] if _PASSED_OVER.match(shown) else None

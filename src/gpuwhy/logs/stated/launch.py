@@ -108,10 +108,10 @@ def _command(parts: Sequence[str], first: str) -> Iterator[Statement]:
     whole = " ".join(part.rstrip("\\ ") for part in parts).strip()
     if not _is_launch(parts[0], first):
         if _has_prompt(first) and "=" in whole:
-            yield from _leading_variables(_words(whole))
+            yield from _leading_variables(split(whole))
         return
     has_prompt = _has_prompt(first)
-    words = _words(whole)
+    words = split(whole)
     if not has_prompt and len(parts) == 1 and _PROSE_TAIL.search(whole):
         return
     command = whole if len(parts) == 1 else " ".join(whole.split())
@@ -132,7 +132,8 @@ def _lines_back(parts: Sequence[str], word: str) -> int:
     return len(parts) - 1
 
 
-def _words(text: str) -> list[str]:
+def split(text: str) -> list[str]:
+    """The words of a command as a shell takes them; none when its quotes do not close."""
     import shlex
 
     try:
@@ -221,6 +222,15 @@ def _option(name: str, value: str, shares_ipc: bool) -> Iterator[Statement]:
         yield Statement("memlock", "unlimited" if limit == "-1" else limit, Strength.PROSE)
     elif name == "--runtime" and value == "nvidia":
         yield Statement("container.runtime", value, Strength.PROSE)
+
+
+def flags(words: Sequence[str]) -> Iterator[Statement]:
+    """The flags of an inference server's command, or of its arguments alone (sglang says ``--model-path``)."""
+    text = " ".join(words)
+    is_named = "sglang" in text or "vllm" in text
+    engine = "sglang" if "--model-path" in words else "vllm"
+    for statement, _ in _engine(words if is_named else [engine, *words]):
+        yield statement
 
 
 def _engine(words: Sequence[str]) -> Iterator[tuple[Statement, str]]:

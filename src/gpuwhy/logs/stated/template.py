@@ -14,7 +14,7 @@ from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.stated import versions
 from gpuwhy.logs.stated._types import Statement, Strength
 
-LITERALS = ("GPU", "Graphics", "graphics", "Driver", "driver", "CUDA", "Cuda", "cuda", "NVCC", "nvcc", "Python", "python", "OS", "Operating", "operating", "Kernel", "kernel", "GCC", "gcc", "glibc", "显卡", "驱动", "操作系统", "系统", "内核", "版本")  # fmt: skip
+LITERALS = ("GPU", "Graphics", "graphics", "Driver", "driver", "CUDA", "Cuda", "cuda", "NVCC", "nvcc", "Python", "python", "OS", "Operating", "operating", "Kernel", "kernel", "GCC", "gcc", "glibc", "- ", "* ", "显卡", "驱动", "操作系统", "系统", "内核", "版本")  # fmt: skip
 _LINE = Pattern(
     r"^\s{0,12}(?:[-*•] {0,3}(?:\[[ x]\] )?|\|\s{0,4}|\d{1,2}[.)] )?[*_`]{0,3}(?P<label>[A-Za-z\u4e00-\u9fff](?:[\w\u4e00-\u9fff /().-]{0,38}[\w\u4e00-\u9fff)])?)[*_`]{0,3}(?:\s{0,3}[:：=]|\s{0,40}\|)[*_`]{0,3}\s{0,20}[*_`]{0,2}(?P<value>[^|]{1,160}?)[`*]{0,2}\s{0,40}(?:\|.{0,200})?$"
 )
@@ -40,6 +40,15 @@ _KERNEL = Pattern(rf"^(?:Linux )?(?P<value>\d{{1,2}}\.\d{{1,3}}\.\d{{1,3}}[\w.+-
 _COMPILER = Pattern(rf"^(?:gcc )?v?(?P<value>\d{{1,2}}\.\d{{1,2}}(?:\.\d{{1,2}})?){_END}")
 _GLIBC = Pattern(rf"^(?P<value>2\.\d{{1,2}}){_END}")
 _VERSION = Pattern(rf"^[vV]?(?P<value>\d{{1,4}}(?:\.\d{{1,5}}){{1,3}}[\w.+-]{{0,40}}){_END}")
+_BULLET = Pattern(
+    r"^\s{0,8}[-*•] (?:\d{1,3} ?[x×*X] ?)?(?P<gpu>(?:NVIDIA |GeForce |Tesla |Quadro ){0,2}(?:RTX |GTX |[ABHL]\d{2,3}\b|GB\d{2,3}\b|V100\b|T4\b)[\w .-]{0,40}?)\s*(?:[x×*] ?\d{1,3})?\s*(?:[,(].{0,60})?$"
+)
+_BESIDE = (
+    ("cuda_said", Pattern(rf"^\s{{0,8}}[-*•] CUDA (?P<value>\d{{1,2}}\.\d{{1,2}})(?:\.\d{{1,3}})?{_END}")),
+    ("python", Pattern(rf"^\s{{0,8}}[-*•] Python (?P<value>3\.\d{{1,2}}(?:\.\d{{1,2}})?){_END}")),
+    ("os", Pattern(rf"^\s{{0,8}}[-*•] (?P<value>Ubuntu \d{{2}}\.\d{{2}}(?:\.\d)?(?: LTS)?){_END}")),
+    ("driver", Pattern(rf"^\s{{0,8}}[-*•] (?:NVIDIA )?[Dd]river (?P<value>\d{{3}}\.\d{{2,3}}(?:\.\d{{1,2}})?){_END}")),
+)
 _LABELS: dict[str, tuple[str, Pattern]] = {
     **dict.fromkeys(("gpu", "gpus", "gpu(s)", "gpu model", "gpu type", "gpu name", "gpu device", "graphics card", "显卡", "显卡型号", "gpu型号", "gpu 型号"), ("gpu@", _GPU)),
     **dict.fromkeys(("driver", "driver version", "nvidia driver", "nvidia driver version", "gpu driver", "gpu driver version", "nvidia-driver", "驱动", "驱动版本", "显卡驱动", "显卡驱动版本", "nvidia驱动", "nvidia 驱动", "nvidia驱动版本", "nvidia 驱动版本"), ("driver", _DRIVER)),
@@ -59,6 +68,7 @@ def read(text: str) -> Iterator[Statement]:
         return
     line = _LINE.match(text)
     if line is None:
+        yield from _bullet(text)
         return
     label, value = line["label"].strip().lower(), line["value"].strip(" *`")
     known = _LABELS.get(label)
@@ -73,3 +83,18 @@ def read(text: str) -> Iterator[Statement]:
         found = _VERSION.match(value)
         if found is not None:
             yield from versions.package(package, found["value"], Strength.PROSE)
+
+
+def _bullet(text: str) -> Iterator[Statement]:
+    """An item of a list that has no label: ``- 2x RTX 5090``, ``- CUDA 12.8``."""
+    found = _BULLET.match(text)
+    if found is not None:
+        name = found["gpu"].strip()
+        if not _SEVERAL.search(name) and any(sign.isdigit() for sign in name) and len(name.split()) <= 7:
+            yield Statement("gpu@", name, Strength.PROSE)
+        return
+    for key, pattern in _BESIDE:
+        found = pattern.match(text)
+        if found is not None:
+            yield Statement(key, found["value"], Strength.PROSE)
+            return

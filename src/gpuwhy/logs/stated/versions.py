@@ -14,7 +14,7 @@ from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.stated._types import Statement, Strength
 
 LITERALS = (
-    "ersion", "==", "torch", "PyTorch", "CUDA", "release ", "GLIBC", "Libc", "flashinfer", "vLLM", "vllm", "sglang", "xFormers", "xformers", "triton", "Name: ", "/python3.", "nvcc", "NCCL version", "using nccl==",
+    "ersion", "==", "torch", "PyTorch", "CUDA", "release ", "GLIBC", "Libc", "flashinfer", "vLLM", "vllm", "sglang", "xFormers", "xformers", "triton", "Name: ", "/python3.", "nvcc", "[conda]", "which is incompatible", "NCCL version", "using nccl==",
     "capabilities sm_", "llm_engine", "Python",
 )  # fmt: skip
 _VERSION = r"\d{1,4}(?:\.\d{1,5}){1,3}(?:[a-zA-Z.+-]{0,2}[\w.+-]{0,60})?"
@@ -61,14 +61,20 @@ _KNOWN = "|".join(re.escape(name) for name in sorted(ALIASES, key=len, reverse=T
 _FREEZE = Pattern(rf"^\s*(?:\[pip3?\] )?(?P<name>[A-Za-z0-9][\w.-]{{0,80}})==(?P<version>{_VERSION})\s*(?:;.*)?$")
 _CONDA = Pattern(rf"^\s*\[conda\] (?P<name>[\w.-]{{1,80}}) +(?P<version>{_VERSION}) +\S+")
 _LABELLED = Pattern(
-    rf"^\s*(?:[-*•|] ?)?\**(?P<name>{_KNOWN})\**(?: [Vv]ersion)?\**\s*(?:[:=|]+|==)\**\s*`?[vV]?(?P<version>{_VERSION})`?\s*(?:[,;(|].*)?$",
+    rf"^\s{{0,40}}(?:[-*•|] ?)?\*{{0,3}}(?P<name>{_KNOWN})\*{{0,3}}(?: [Vv]ersion)?\*{{0,3}}\s{{0,40}}(?:[:=|]{{1,3}})\*{{0,3}}\s{{0,40}}`?[vV]?(?P<version>{_VERSION})`?\s{{0,40}}(?:[,;(|].*)?$",
     re.IGNORECASE,
 )
-_BESIDE = Pattern(rf"^\s*(?P<name>{_KNOWN}) {{1,40}}(?P<version>{_VERSION})(?:\s|$)", re.IGNORECASE)
+_BESIDE = Pattern(
+    rf"^\s{{0,12}}(?:[-*•] )?\*{{0,3}}(?P<name>{_KNOWN})\*{{0,3}} {{1,40}}v?(?P<version>{_VERSION})\*{{0,3}}(?:\s*$| {{2}}|\s*[,;(|])",
+    re.IGNORECASE,
+)
+_INCOMPATIBLE = Pattern(
+    rf"^\s{{0,8}}(?P<owner>[A-Za-z0-9][\w.-]{{0,60}}) (?P<own>{_VERSION}) (?:requires|has requirement) .{{1,200}}?, but you(?: have|'ll have) (?P<name>[A-Za-z0-9][\w.-]{{0,60}}) (?P<version>{_VERSION}) which is incompatible\.\s*$"
+)
 _BANNERS = (
     ("API server version", "vllm", Pattern(rf"vLLM API server version v?(?P<version>{_VERSION})")),
     ("LLM engine (v", "vllm", Pattern(rf"Initializing an? (?:V1 )?LLM engine \(v(?P<version>{_VERSION})\)")),
-    ("version", "vllm", Pattern(rf"[█▄▀ ]{{6,}}.{{0,12}}version v?(?P<version>{_VERSION})")),
+    ("version", "vllm", Pattern(rf"[█▄▀ ]{{6,60}}.{{0,12}}version v?(?P<version>{_VERSION})")),
     ("vLLM Version", "vllm", Pattern(rf"^vLLM Version\s*: (?P<version>{_VERSION})")),
     ("LLM version", "tensorrt-llm", Pattern(rf"TensorRT[- ]LLM version: ?(?P<version>{_VERSION})")),
     ("NCCL version", "nccl", Pattern(r"\bNCCL version (?P<version>2\.\d{1,2}\.\d{1,2})\b")),
@@ -127,6 +133,11 @@ def read(text: str) -> Iterator[Statement]:
 
 def _packages(shown: str) -> Iterator[Statement]:
     if 'File "' in shown:
+        return
+    conflict = _INCOMPATIBLE.match(shown) if "which is incompatible" in shown else None
+    if conflict is not None:
+        yield from _package(conflict["owner"], conflict["own"], Strength.REPORTED)
+        yield from _package(conflict["name"], conflict["version"], Strength.REPORTED)
         return
     for pattern, strength in _package_patterns(shown):
         found = pattern.match(shown)
