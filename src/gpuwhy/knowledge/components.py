@@ -17,7 +17,7 @@ _NAMES: dict[str, str] = {
     "torchvision": "torchvision",
     "torchaudio": "torchaudio libtorchaudio",
     "torchao": "torchao",
-    "torchcodec": "torchcodec",
+    "torchcodec": "torchcodec libtorchcodec",
     "flashinfer": "flashinfer flashinfer_python flashinfer_jit_cache",
     "flashinfer-cubin": "flashinfer_cubin",
     "sgl-kernel": "sgl_kernel sglang_kernel common_ops flash_ops spatial_ops",

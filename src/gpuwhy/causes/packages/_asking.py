@@ -27,6 +27,7 @@ _OF_CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("peft", re.compile(r"(?:Lora|Peft)\w{0,30}")),
 )  # fmt: skip
 """Classes by whose package they are. Their names are part of no path in a message."""
+_DISTRIBUTIONS_OF_MODULES = {"cuda": "cuda-python", "PIL": "pillow", "yaml": "pyyaml", "cv2": "opencv-python", "sklearn": "scikit-learn", "google": "protobuf", "pkg_resources": "setuptools", "grpc": "grpcio", "attr": "attrs"}  # fmt: skip
 _NAMESPACES = {"_C": "vllm", "_C_cache_ops": "vllm", "_moe_C": "vllm", "_vllm_fa2_C": "flash-attn", "_vllm_fa3_C": "flash-attn", "sgl_kernel": "sgl-kernel", "_flash_attn": "flash-attn", "trtllm": "tensorrt-llm"}  # fmt: skip
 
 
@@ -59,7 +60,8 @@ def package_of(module: str) -> str | None:
     first = module.partition(".")[0]
     if not first or first in sys.stdlib_module_names or first.startswith("transformers_modules"):
         return None
-    return components.component_of_module(module) or first.strip("_").lower().replace("_", "-") or None
+    named = _DISTRIBUTIONS_OF_MODULES.get(first)
+    return named or components.component_of_module(module) or first.strip("_").lower().replace("_", "-") or None
 
 
 def owner_of_class(name: str) -> str | None:

@@ -55,7 +55,7 @@ TRANSPORT = says(
     (
         "max retries exceeded with url", "connectionpool(host=", "name resolution", "name or service not known", "could not resolve host", "failed to resolve", "nodename nor servname", "no such host",
         "network is unreachable", "no route to host", "certificate_verify_failed", "failed to verify certificate", "unknown authority", "proxyerror", "tunnel connection failed", "cannot connect to proxy",
-        "client error", "server error", "http error ", "urlopen error", "i/o timeout", "client.timeout exceeded", "toomanyrequests", "too many requests", "failed to pull image", "errimagepull", "imagepullbackoff",
+        "client error", "server error", "dial tcp", "http error ", "urlopen error", "i/o timeout", "client.timeout exceeded", "toomanyrequests", "too many requests", "failed to pull image", "errimagepull", "imagepullbackoff",
         "curl: (", "e: failed to fetch", "temporary failure resolving", "unable to access 'http", "error sending request for url", "connecterror", "connecttimeout", "readtimeout", "failed to download", "download failed",
         "connection timed out", "connection refused", "failed to clone", "download error", "failed downloading", "error downloading", "unable to connect to archive", "couldn't connect to server", "tls handshake timeout", "unexpected status from", "remotedisconnected", "connection reset by peer", "incompleteread", "failed to do request",
     ),
@@ -79,6 +79,7 @@ TRANSPORT = says(
 SIGNS = (FETCHING_CUBIN, GENERATED_HEADER, VOCABULARY, HUB, TRANSPORT)
 
 _URL_HOST = re.compile(r"https?://(?P<host>[\w-]{1,80}(?:\.[\w-]{1,80}){1,6})(?=[:/\s'\")>]|$)")
+_POOL_HOST = re.compile(r"host='(?P<host>[\w.-]{2,120})'|Cannot connect to host (?P<other>[\w.-]{2,120})")
 _PRIVATE = re.compile(
     r"^(?:localhost|127\.|0\.0\.0\.0|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|192\.0\.2\.|\[?::1|host\.docker\.internal)|\.(?:svc|local|internal|cluster\.local)$|^[\w-]{1,60}$"
 )
@@ -110,6 +111,9 @@ def host_of(case: Case, match: Match) -> str | None:
     named = next((v for g, v in match.groups.items() if g.startswith("host") and v), None)
     if named is not None:
         return named.lower().rstrip(".")
+    told = _POOL_HOST.search(match.text[:2000])
+    if told is not None:
+        return str(told["host"] or told["other"]).lower()
     for line in (match.line, *case.lines_around(match, 12, 12)):
         found = _URL_HOST.search(line.text[:1500])
         if found is not None:
@@ -149,8 +153,8 @@ def artefact_of(case: Case, match: Match, host: str | None) -> Artefact:
 
 
 _BY_WORDS: tuple[tuple[re.Pattern[str], Artefact], ...] = (
-    (re.compile(r"pull image|ImagePull|registry-1\.docker\.io|docker\.io|nvcr\.io|ghcr\.io|quay\.io|pull rate limit|docker pull|/v2/\S{1,80}/manifests|Error response from daemon"), IMAGE),
     (re.compile(r"registry\.ollama\.ai|ollama pull|pull model manifest"), WEIGHTS),
+    (re.compile(r"pull image|ImagePull|registry-1\.docker\.io|docker\.io|nvcr\.io|ghcr\.io|quay\.io|pull rate limit|docker pull|/v2/\S{1,80}/manifests|Error response from daemon"), IMAGE),
     (re.compile(r"\bapt(?:-get)?\b|archive\.ubuntu\.com|deb\.debian\.org|E: Failed to fetch|\bdnf\b|\byum\b|kernel headers"), SYSTEM_PACKAGES),
     (re.compile(r"pypi|files\.pythonhosted\.org|download\.pytorch\.org|pip(?:3)? install|/simple/|pypi\.nvidia\.com|uv pip"), PACKAGES),
     (re.compile(r"anaconda\.org|llvm-triton|oaitriton"), Artefact("sources", "triton", "the tools that a build of Triton fetches")),

@@ -35,7 +35,7 @@ CANNOT_OPEN = says(
     ),
     rf"(?P<library>{_LIBRARY}): cannot open shared object"
     rf"|(?:[Cc]ould not load (?:dynamic )?library|cannot load library|Unable to load any of|[Uu]nable to dlopen|[Ff]ailed to dlopen|Failed to load library|Error loading shared library|[Cc]ould not find|failed to open|Could not load this library:|Library) "
-    rf"[{{'\"`(]{{0,2}}(?:[\w./+-]{{0,200}}/)?(?P<library2>{_LIBRARY})"
+    rf"[{{'\"`(]{{0,2}}(?:[\w./+-]{{0,200}}/)?(?P<library2>{_LIBRARY})(?!.{{0,400}}cannot open shared object)"
     rf"|(?P<library3>{_LIBRARY}) => not found"
     rf"|(?P<library4>{_LIBRARY}) not found"
     r"|OSError: (?P<word>sndfile|PortAudio|cairo|magic|vips|hs) library not found",

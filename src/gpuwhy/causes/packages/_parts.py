@@ -118,6 +118,12 @@ def whole_engine(case: Case, rank: int = 8) -> tuple[Remedy, ...]:
     )
 
 
+def is_failure(case: Case, match: Match) -> bool:
+    """Whether the line belongs to something that failed, and is no remark in passing."""
+    event = match.event
+    return event is not None and (event.kind in ("exception", "crash", "build") or event.id == case.incident.primary)
+
+
 def says_around(case: Case, match: Match, pattern: str, before: int = 60, after: int = 40) -> LogLine | None:
     """The nearest line around the match that has the pattern."""
     searched = re.compile(pattern)

@@ -51,7 +51,7 @@ _NOT_AN_API = frozenset({"common_ops", "transformers_modules", "intel_extension_
         says(
             "object-attribute",
             "has no attribute",
-            r"AttributeError: (?:type object )?['\"]?(?P<class>[A-Z]\w{2,100})['\"]?(?: object)? has no attribute ['\"](?P<name>\w{1,100})['\"]",
+            r"AttributeError: (?:type object )?['\"]?(?P<class>[A-Z]\w{2,100})['\"]?(?: object)? has no attribute ['\"]?(?P<name>\w{1,100})['\"]?",
         ),
         says(
             "unexpected-argument",
@@ -132,8 +132,10 @@ def _cannot_import(case: Case) -> Drift | None:
     for match in _own(case, "cannot-import"):
         module, name, path = match.group("module") or "", match.group("name") or "", match.group("path") or ""
         provider = package_of(module)
-        if provider is None or "partially initialized" in match.text or path == "unknown location":
+        if provider is None or "partially initialized" in match.text:
             continue
+        if path == "unknown location" and change_of(module, name) is None:
+            continue  # an empty package: a folder of that name, or what is left of an installation
         if path and path.startswith(("/", "~")) and not _SITE.search(path) and provider not in path.replace("_", "-"):
             continue  # a file of that name from elsewhere: import-shadowed
         asked = asking(case, match, provider)

@@ -100,7 +100,7 @@ def _verdict(case: Case, match: Match, host: str | None) -> Judgement:
         return RuledOut(
             f"{answer.key.partition('.')[2]} answers {answer.value} from this host", (quoted, answer.evidence)
         )
-    is_failure = match.event is not None and match.event.kind in ("exception", "crash", "build")
+    is_failure = parts.is_failure(case, match)
     certainty = (
         Certainty.PROVEN
         if answer is not None or (is_stated and is_failure)

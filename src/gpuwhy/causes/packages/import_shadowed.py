@@ -129,7 +129,9 @@ def _elsewhere(case: Case) -> Judgement:
             is_own_package = re.search(rf"[/\\]{re.escape(first)}[/\\]", path) is not None
             certainty = Certainty.PROVEN if first in _STANDARD or not is_own_package else Certainty.LIKELY
             return _verdict(case, match, first, path, certainty, 86 if certainty is Certainty.PROVEN else 60)
-        if path == "unknown location" and "." not in module:
+        if (
+            path == "unknown location" and "." not in module and first != "cuda"
+        ):  # cuda is a package without a place of its own
             return _verdict(case, match, first, "", Certainty.LIKELY, 64)
         if not path and first in _STANDARD:
             own = _frame_of(match, first)
@@ -234,6 +236,5 @@ def _missing(case: Case, module: str) -> tuple[Missing, ...]:
 def _remedies(module: str, path: str, *, is_folder: bool) -> tuple[Remedy, ...]:
     folder = Remedy(kind="config", name="working directory", value="another folder", summary=f"Start the program from another folder than the one that holds {module}", check=(f'python -c "import {module}; print({module}.__file__)"',))  # fmt: skip
     name = path.replace("\\", "/").rpartition("/")[2] or module
-    rename = Remedy(kind="files", name=module if is_folder else name, value="rename", summary=f"Rename or move {path or module}, and delete its __pycache__", check=(f'python -c "import {module}; print({module}.__file__)"',), rank=1)  # fmt: skip
-    variable = Remedy(kind="env", name="PYTHONPATH", value="unset", is_sure=False, summary="Take its folder out of PYTHONPATH, if it is there")  # fmt: skip
-    return (rename, folder, variable)
+    rename = Remedy(kind="files", name=module if is_folder else name, value="rename", summary=f"Rename or move {path or module}, and delete its __pycache__; take its folder out of PYTHONPATH, if it is there", check=(f'python -c "import {module}; print({module}.__file__)"',), rank=1)  # fmt: skip
+    return (rename, folder)

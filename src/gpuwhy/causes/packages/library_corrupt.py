@@ -99,7 +99,7 @@ def _stated(case: Case, match: Match) -> Judgement:
     known = _fact_of(case, path)
     if known is not None and _WHOLE.search(str(known.value)):
         return RuledOut(f"{path} is whole", (quoted, known.evidence))
-    is_failure = match.event is not None and match.event.kind in ("exception", "crash", "build")
+    is_failure = parts.is_failure(case, match)
     is_plain = match.sign in ("too-short", "damaged-archive", "checksum") or "past end of file" in match.text
     if match.sign == "damaged-archive" and not is_failure and case.incident.primary is not None:
         is_plain = False

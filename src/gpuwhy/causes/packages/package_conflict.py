@@ -20,6 +20,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _SPECIFIER = re.compile(r"(?P<name>[A-Za-z][\w.-]{0,60})?(?:\[[\w,-]{1,60}\])?\s?(?P<spec>(?:(?:[<>=!~]=?|===)\s?[\w.*+!-]{1,30},?\s?){1,4})")  # fmt: skip
 _BUILT_FOR = re.compile(r"(?i)built for (?:PyTorch )?(?P<torch>\d\.\d{1,2}[\w.+]{0,16})")
+_PLATFORM = r"only has wheels for the following platforms|no wheels? with a matching (?:platform|Python ABI)"
 _HARMLESS = re.compile(r"(?i)^\s*(?:DEPRECATION|WARNING: Ignoring)|TF-TRT|if you (?:want|use)|optional")
 
 
@@ -67,7 +68,9 @@ def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
     conflicts = [found for check in CHECKS if (found := _read(case, check)) is not None]
     if not conflicts:
         return None
-    best = max(conflicts, key=lambda each: (_is_failure(each.match), each.check.strength, -each.match.line.number))
+    best = max(
+        conflicts, key=lambda each: (parts.is_failure(case, each.match), each.check.strength, -each.match.line.number)
+    )
     return _verdict(case, best, torch)
 
 
@@ -75,6 +78,8 @@ def _read(case: Case, check: Check) -> Conflict | None:
     for match in case.all(check.sign.name):
         if match.is_code or _HARMLESS.search(match.text):
             continue
+        if check.sign.name == "pip-unresolvable" and parts.says_around(case, match, _PLATFORM):
+            continue  # no releases exclude each other: there is no wheel for this system
         have, want, spec = (_group(match, name) for name in ("have", "want", "spec"))
         named, other = _group(match, "package"), _group(match, "other")
         if spec is not None:
@@ -102,10 +107,6 @@ def _component(name: str | None) -> str | None:
     return components.canonical(bare) or bare.lower().replace("_", "-")
 
 
-def _is_failure(match: Match) -> bool:
-    return match.event is not None and match.event.kind in ("exception", "crash", "build")
-
-
 def _verdict(case: Case, conflict: Conflict, torch: Torch | Unknown) -> Judgement:
     check, match, component = conflict.check, conflict.match, conflict.component
     quoted = case.evidence(match, check.why)
@@ -113,9 +114,13 @@ def _verdict(case: Case, conflict: Conflict, torch: Torch | Unknown) -> Judgemen
     if pair is not None and not pair[0]:
         return RuledOut(pair[1], (quoted,))
     is_pip_notice = check.sign.name in ("pip-incompatible", "pip-unresolvable")
-    certainty = Certainty.PROVEN if check.is_exact and (_is_failure(match) or conflict.have) else Certainty.POSSIBLE
+    certainty = (
+        Certainty.PROVEN if check.is_exact and (parts.is_failure(case, match) or conflict.have) else Certainty.POSSIBLE
+    )
     if is_pip_notice or (certainty is Certainty.POSSIBLE and check.is_exact):
-        certainty = Certainty.LIKELY if _is_failure(match) or case.incident.primary is None else Certainty.POSSIBLE
+        certainty = (
+            Certainty.LIKELY if parts.is_failure(case, match) or case.incident.primary is None else Certainty.POSSIBLE
+        )
     if pair is not None:
         certainty = Certainty.PROVEN
     name = component or "a package"
