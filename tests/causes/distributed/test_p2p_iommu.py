@@ -1,0 +1,101 @@
+"""Peer traffic that does not arrive: the first collective, the kernel's faults, tests with and without the direct path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
+
+HANG = """\
+(Worker_TP0 pid=2210) INFO [pynccl.py:111] vLLM is using nccl==2.27.5
+worker-0:2210:2210 [0] NCCL INFO ncclCommInitRank rank 0 nranks 2 - Init COMPLETE
+(no further output; both GPUs at 100% utilisation)
+"""
+FAULT = """\
+nvidia 0000:41:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0021 address=0xd2000000 flags=0x0020]
+RuntimeError: CUDA error: an illegal memory access was encountered
+"""
+FIRST_COLLECTIVE = "[rank0]:[E817 10:00:00.0 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=600000) ran for 600010 milliseconds before timing out.\n"
+WRONG_DATA = """\
+[./simpleP2P] - Starting...
+> Peer access from NVIDIA RTX 4090 (GPU0) -> NVIDIA RTX 4090 (GPU1) : Yes
+Verification error @ element 1: val = 0.000000, ref = 4.000000
+Test failed!
+"""
+CURES = {"p2p_test": "all-reduce hangs; completes with NCCL_P2P_DISABLE=1"}
+
+
+def test_a_hang_alone_is_possible_and_asks_for_the_test(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(HANG), "p2p-iommu")
+    assert found.certainty is Certainty.POSSIBLE
+    assert found.component == "iommu"
+    assert [each.key for each in found.missing] == ["p2p_test", "pci_acs", "iommu"]
+    assert (found.remedies[0].name, found.remedies[0].value) == ("NCCL_P2P_DISABLE", "1")
+
+
+def test_the_test_makes_it_likely_and_the_bridges_prove_it(judge_report: Judge, finding: Find) -> None:
+    assert finding(judge_report(HANG, CURES), "p2p-iommu").certainty is Certainty.LIKELY
+    proven = finding(judge_report(HANG, {**CURES, "pci_acs": "root ports: ReqRedir+ CmpltRedir+"}), "p2p-iommu")
+    assert proven.certainty is Certainty.PROVEN
+    assert "ReqRedir+" in proven.chain[0].evidence.quote  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("report", [FAULT, WRONG_DATA])
+def test_the_mechanism_seen_in_the_log(judge_report: Judge, finding: Find, report: str) -> None:
+    judgement = judge_report(report)
+    assert judgement.findings[0].cause == "p2p-iommu"
+    assert finding(judgement, "p2p-iommu").certainty is Certainty.LIKELY
+
+
+def test_the_first_tiny_collective(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(FIRST_COLLECTIVE), "p2p-iommu")
+    assert "ALLREDUCE of 1 elements" in found.evidence[0].statement
+    assert "startup-timeout" in found.rivals
+
+
+def test_a_cure_that_the_reporter_names(judge_report: Judge, finding: Find) -> None:
+    report = "tensor parallel 2 hangs after init. Setting NCCL_P2P_DISABLE=1 fixes it.\n"
+    assert finding(judge_report(report), "p2p-iommu").certainty is Certainty.LIKELY
+
+
+def test_with_the_iommu_off_nothing_is_switched_off_again(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(HANG, {**CURES, "iommu": "off", "pci_acs": "none"}), "p2p-iommu")
+    assert found.certainty is Certainty.LIKELY
+    assert found.against
+    assert not [each for each in found.remedies if each.kind == "kernel"]
+
+
+def test_a_boot_parameter_that_is_set_is_not_proposed(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(HANG, {**CURES, "kernel_cmdline": "ro quiet intel_iommu=off"}), "p2p-iommu")
+    assert "intel_iommu" not in [each.name for each in found.remedies]
+
+
+def test_no_difference_without_the_direct_path_rules_it_out(judge_report: Judge) -> None:
+    judgement = judge_report(HANG, {"p2p_test": "hangs with and without NCCL_P2P_DISABLE=1, both hang"})
+    assert "p2p-iommu" in [each.cause for each in judgement.ruled_out]
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        # the bootstrap was not over
+        "worker-0:1:1 [0] NCCL INFO Bootstrap : Using eth0:192.0.2.8<0>\n(hangs here, no further output)\n",
+        # another step of the order decides
+        FIRST_COLLECTIVE.replace("SeqNum=1,", "SeqNum=9000,"),
+        "mlx5_core 0000:5e:00.0: Port module event: module 0, Cable unplugged\n" + FIRST_COLLECTIVE.replace("SeqNum=1,", "SeqNum=9000,"),
+        # it did not hang, and a fault of another device is none of a GPU
+        HANG + 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nValueError: x\n',
+        "ahci 0000:00:17.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x0001 address=0x0 flags=0x0020]\n",
+        # a warning of a hang, and a hang of something else
+        "NCCL WARN Using too few CUDA connections may hang with tensor parallel\n",
+        "NCCL version 2.21.5\nDownloading shards hangs at 0%\n",
+    ],
+)  # fmt: skip
+def test_near_misses(judge_report: Judge, report: str) -> None:
+    assert "p2p-iommu" not in [each.cause for each in judge_report(report).findings]

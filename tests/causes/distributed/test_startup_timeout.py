@@ -1,0 +1,92 @@
+"""Slow but healthy ranks: waits of several programs, and everything that must be excluded first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
+
+READY = "TimeoutError: Timed out waiting for engine core processes to start. This is often caused by slow weight loading for large models. Waited 600s (configured by VLLM_ENGINE_READY_TIMEOUT_S).\n"
+LOADING = "ValueError: TP rank 3 could finish the model loading, but there are other ranks that didn't finish loading. It is likely due to unexpected failures (e.g., OOM) or a slow node.\n"
+RUNNER = 'time=2025-08-01 level=ERROR source=sched.go:455 msg="error loading llama server" error="timed out waiting for llama runner to start - progress 0.42 - "\n'
+PROBE = "Normal   Killing    2m  kubelet  Container vllm failed startup probe, will be restarted\n"
+UNIT = "sglang.service: start operation timed out. Terminating.\n"
+WATCHDOG = "[Rank 0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=90, OpType=ALLREDUCE, NumelIn=50000, NumelOut=50000, Timeout(ms)=600000) ran for 600010 milliseconds before timing out.\n"
+BANNER = "[2025-08-28 21:09:10 TP0] Entering DeepGEMM JIT Pre-Compile session. It may take a long time (typically 10-20 mins)\n"
+COMPILERS = {"processes": ["rank 3: nvcc, cicc and ptxas children"]}
+
+
+@pytest.mark.parametrize(
+    ("report", "certainty", "remedy"),
+    [
+        (READY, Certainty.LIKELY, "VLLM_ENGINE_READY_TIMEOUT_S"),
+        (LOADING, Certainty.POSSIBLE, "process-group or dispatch timeout"),
+        (RUNNER, Certainty.LIKELY, "OLLAMA_LOAD_TIMEOUT"),
+        (PROBE, Certainty.POSSIBLE, "startupProbe.failureThreshold"),
+        (UNIT, Certainty.POSSIBLE, "TimeoutStartSec"),
+        (BANNER + WATCHDOG, Certainty.POSSIBLE, "deep_gemm kernels"),
+    ],
+)
+def test_each_wait_has_its_own_setting(
+    judge_report: Judge, finding: Find, report: str, certainty: Certainty, remedy: str
+) -> None:
+    found = finding(judge_report(report), "startup-timeout")
+    assert found.certainty is certainty
+    assert remedy in [each.name for each in found.remedies]
+
+
+def test_a_time_out_alone_asks_what_the_others_did(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(BANNER + WATCHDOG), "startup-timeout")
+    assert [each.key for each in found.missing] == ["processes", "kernel_log"]
+    assert "collective-mismatch" in found.rivals
+    assert found.component == "deepgemm"
+    assert found.evidence[0].quote.startswith("Entering DeepGEMM")
+
+
+def test_compilers_at_the_moment_of_expiry_prove_it(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(BANNER + WATCHDOG, COMPILERS), "startup-timeout")
+    assert found.certainty is Certainty.PROVEN
+    assert any("cicc" in each.quote for each in found.evidence)
+
+
+def test_weights_over_a_network_file_system(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(LOADING, {"fs./models": "nfs4"}), "startup-timeout")
+    assert (found.component, found.certainty) == ("storage", Certainty.LIKELY)
+    assert "weights" in [each.name for each in found.remedies]
+
+
+@pytest.mark.parametrize(
+    ("report", "facts"),
+    [
+        # a rank died first
+        ('Traceback (most recent call last):\n  File "a.py", line 1, in <module>\ntorch.OutOfMemoryError: CUDA out of memory.\n' + LOADING, {}),
+        (LOADING, {"kernel_log": ["Out of memory: Killed process 77 (python3) total-vm:1kB"]}),
+    ],
+)  # fmt: skip
+def test_a_rank_that_died_rules_it_out(judge_report: Judge, report: str, facts: dict[str, object]) -> None:
+    judgement = judge_report(report, facts)
+    assert "startup-timeout" not in [each.cause for each in judgement.findings]
+    assert "startup-timeout" in [each.cause for each in judgement.ruled_out]
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        # the other steps of the order
+        WATCHDOG + WATCHDOG.replace("Rank 0", "Rank 1").replace("50000", "70000"),
+        WATCHDOG.replace("SeqNum=90", "SeqNum=1").replace("50000", "1"),
+        "node:1:1 [0] NCCL WARN NET/IB : mlx5_3:1 Got async error event: port error\n" + WATCHDOG,
+        # it had served
+        'INFO: 127.0.0.1:1 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n' + WATCHDOG,
+        # ollama names a reason behind the colon
+        'error="timed out waiting for llama runner to start: cudaMalloc failed: out of memory"\n',
+    ],
+)
+def test_near_misses(judge_report: Judge, report: str) -> None:
+    assert "startup-timeout" not in [each.cause for each in judge_report(report).findings]
