@@ -1,0 +1,116 @@
+"""Models that do not divide by the parallel size; the arithmetic, and what does not divide for one GPU either."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
+
+HEADS = "ValueError: Total number of attention heads (52) must be divisible by tensor parallel size (8).\n"
+BLOCK = """\
+  File "/opt/vllm/vllm/model_executor/models/qwen3_moe.py", line 113, in __init__
+    self.experts = FusedMoE(num_experts=config.num_experts,
+ValueError: The output_size of gate's and up's weight = 192 is not divisible by weight quantization block_n = 128.
+"""
+TILE = "ValueError: Weight input_size_per_partition = 10944 is not divisible by min_thread_k = 128. Consider reducing tensor_parallel_size or running with --quantization gptq.\n"
+SGLANG = '  File "/opt/sglang/python/sglang/srt/model_executor/model_runner.py", line 300, in __init__\nValueError: For quantized MoE models, please make sure (moe_intermediate_size=1536 / moe_tp_size=8) % weight_block_size_n=128 == 0 where moe_tp_size is equal to tp_size (8) divided by ep_size (1).\n'
+ASSERT = """\
+Traceback (most recent call last):
+  File "/usr/lib/python3.12/site-packages/vllm/model_executor/models/llama.py", line 120, in __init__
+    assert self.total_num_heads % tp_size == 0
+AssertionError
+"""
+TGI = "ValueError: `num_heads` must be divisible by `num_shards` (got `num_heads`: 71 and `num_shards`: 2\n"
+
+
+def names(found: Finding) -> dict[str, str]:
+    return {each.name: each.value for each in found.remedies}
+
+
+@pytest.mark.parametrize(
+    ("report", "certainty"),
+    [
+        (HEADS, Certainty.PROVEN),
+        (ASSERT, Certainty.PROVEN),
+        (TGI, Certainty.PROVEN),
+        (SGLANG, Certainty.PROVEN),
+        ("AssertionError: 151936 is not divisible by 7\n", Certainty.PROVEN),
+        ("AssertionError: num_attention_heads 40 must be divisible by tp_size 16\n", Certainty.PROVEN),
+        ("AssertionError: The chosen size 32003 is not compatible with sharding on 2 shards\n", Certainty.PROVEN),
+        ("ValueError: Tensor parallel size (4) cannot be larger than the number of available GPUs (2).\n", Certainty.LIKELY),
+        (BLOCK, Certainty.POSSIBLE),
+        ("ValueError: The input size is not aligned with the quantized weight shape. This can be caused by too large tensor parallel size.\n", Certainty.POSSIBLE),
+        ("RuntimeError: size_n = 9496 is not divisible by tile_n_size = 64\n", Certainty.POSSIBLE),
+    ],
+)  # fmt: skip
+def test_wordings(judge_report: Judge, finding: Find, report: str, certainty: Certainty) -> None:
+    assert finding(judge_report(report), "parallel-size-invalid").certainty is certainty
+
+
+def test_heads_are_divided_by_the_largest_power_of_two_and_the_rest_becomes_a_pipeline(
+    judge_report: Judge, finding: Find
+) -> None:
+    found = finding(judge_report("$ vllm serve x --tensor-parallel-size 8\n" + HEADS), "parallel-size-invalid")
+    assert names(found)["--tensor-parallel-size"] == "4"
+    assert names(found)["--pipeline-parallel-size"] == "2"
+    assert "52 / 8 leaves a rest of 4" in found.evidence[0].statement
+
+
+def test_blocks_are_multiplied_out(judge_report: Judge, finding: Find) -> None:
+    report = "INFO engine config: tensor_parallel_size=8, pipeline_parallel_size=1\n" + BLOCK
+    found = finding(judge_report(report), "parallel-size-invalid")
+    assert found.certainty is Certainty.PROVEN
+    assert "1536 / 8 = 192" in found.evidence[0].statement
+    assert names(found)["--enable-expert-parallel"] == "set"
+    assert names(found)["--tensor-parallel-size"] == "4"
+
+
+def test_sglang_spells_its_options_so(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(SGLANG), "parallel-size-invalid")
+    assert names(found)["--ep-size"] == "8"
+    assert names(found)["--tp-size"] == "4"
+
+
+def test_the_highest_rank_bounds_the_size(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report("(VllmWorker rank=6 pid=1) ERROR 05-02 07:54:19 [x.py:435] " + BLOCK.splitlines()[-1] + "\n"), "parallel-size-invalid")  # fmt: skip
+    assert found.certainty is Certainty.LIKELY
+    assert found.missing[0].key == "command"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        "$ python -m vllm.entrypoints.openai.api_server --model x --max-model-len 8192\n",
+        "$ vllm serve x --tensor-parallel-size 1\n",
+        "INFO engine config: tensor_parallel_size=1\n",
+    ],
+)
+def test_what_does_not_divide_for_one_gpu_is_ruled_out(judge_report: Judge, start: str) -> None:
+    judgement = judge_report(start + TILE)
+    assert "parallel-size-invalid" not in [each.cause for each in judgement.findings]
+    assert "parallel-size-invalid" in [each.cause for each in judgement.ruled_out]
+
+
+def test_a_command_that_goes_on_says_nothing_of_the_size(judge_report: Judge, finding: Find) -> None:
+    judgement = judge_report("$ vllm serve x --max-model-len 8192 \\\n  ...\n" + TILE)
+    assert finding(judgement, "parallel-size-invalid").certainty is Certainty.POSSIBLE
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "ValueError: block_size must be divisible by 16\n",
+        "ValueError: max_num_batched_tokens must be divisible by the number of chunks 4\n",
+        "RuntimeError: Invalid thread config: thread_k = -1, thread_n = -1, num_threads = -1 for MKN = [16, 4096, 4096]\n",
+        "ValueError: image width must be divisible by 28\n",
+        'Traceback (most recent call last):\n  File "/opt/vllm/a.py", line 1, in f\n    assert num_heads % tp_size == 0\nKeyError: 3\n',
+    ],
+)
+def test_near_misses(judge_report: Judge, report: str) -> None:
+    assert "parallel-size-invalid" not in [each.cause for each in judge_report(report).findings]
