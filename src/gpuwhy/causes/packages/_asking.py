@@ -31,6 +31,24 @@ _DISTRIBUTIONS_OF_MODULES = {"cuda": "cuda-python", "PIL": "pillow", "yaml": "py
 _NAMESPACES = {"_C": "vllm", "_C_cache_ops": "vllm", "_moe_C": "vllm", "_vllm_fa2_C": "flash-attn", "_vllm_fa3_C": "flash-attn", "sgl_kernel": "sgl-kernel", "_flash_attn": "flash-attn", "trtllm": "tensorrt-llm"}  # fmt: skip
 
 
+_ALWAYS_THERE = {
+    "torch": frozenset({"cuda", "nn", "Tensor", "tensor", "__version__", "device", "no_grad", "float16", "bfloat16"}),
+    "triton": frozenset({"jit", "language", "autotune", "Config", "cdiv", "__version__"}),
+    "transformers": frozenset({"AutoModel", "AutoTokenizer", "AutoConfig", "AutoModelForCausalLM", "PreTrainedModel", "__version__"}),
+    "numpy": frozenset({"array", "ndarray", "zeros", "__version__", "float32"}),
+    "vllm": frozenset({"LLM", "SamplingParams", "__version__"}),
+    "flash_attn": frozenset({"__version__"}),
+    "flashinfer": frozenset({"__version__"}),
+    "sgl_kernel": frozenset({"__version__"}),
+}  # fmt: skip
+"""Names that every release of a package has: when one is missing, something else answers to the package's name."""
+
+
+def is_always_there(module: str, name: str) -> bool:
+    """Whether every release of the package has the name, so that its absence is no change of its interface."""
+    return name in _ALWAYS_THERE.get(module, ())
+
+
 class Asking(msgspec.Struct, frozen=True):
     """``provider`` lacks what ``consumer`` asks for; both are components, None when the report does not tell.
 

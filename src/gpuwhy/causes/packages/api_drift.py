@@ -15,6 +15,7 @@ from gpuwhy.causes.packages._asking import (
     USER_PROGRAM,
     Asking,
     asking,
+    is_always_there,
     owner_of_class,
     owner_of_operators,
     package_of,
@@ -154,7 +155,7 @@ def _module_attribute(case: Case) -> Drift | None:
         provider = package_of(module)
         if provider is None or name.startswith("__") or "partially initialized" in match.text:
             continue
-        if module in sys.stdlib_module_names:
+        if module in sys.stdlib_module_names or is_always_there(module, name):
             continue
         if "libraries" in module or (provider == "torch" and module.startswith("torch.ops")):
             continue

@@ -8,7 +8,7 @@ import sys
 from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
-from gpuwhy.causes.packages._asking import USER_PROGRAM
+from gpuwhy.causes.packages._asking import USER_PROGRAM, is_always_there
 from gpuwhy.knowledge import components
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -133,6 +133,10 @@ def _elsewhere(case: Case) -> Judgement:
             path == "unknown location" and "." not in module and first != "cuda"
         ):  # cuda is a package without a place of its own
             return _verdict(case, match, first, "", Certainty.LIKELY, 64)
+        missed = match.group("name") or match.group("name2") or ""
+        if not path and is_always_there(module, missed):
+            own = _frame_of(match, first)
+            return _verdict(case, match, first, own or "", Certainty.LIKELY, 66)
         if not path and first in _STANDARD:
             own = _frame_of(match, first)
             if own is not None:
