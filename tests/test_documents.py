@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuwhy.causes import Case, CauseEntry
+from gpuwhy.causes import Case, CauseEntry, catalogue
 from gpuwhy.diagnosis.matching import SignFinder
 from gpuwhy.logs import find_incidents, read_bytes
 from gpuwhy.model.fact import Facts
@@ -29,10 +29,10 @@ def code_blocks(page: str) -> list[str]:
 @pytest.fixture
 def example(monkeypatch: pytest.MonkeyPatch) -> CauseEntry:
     """The cause of CONTRIBUTING, loaded as a module."""
-    module = types.ModuleType("port_in_use")
-    monkeypatch.setitem(sys.modules, "port_in_use", module)
+    module = types.ModuleType("ntp_skew")
+    monkeypatch.setitem(sys.modules, "ntp_skew", module)
     exec(compile(code_blocks("CONTRIBUTING.md")[0], "CONTRIBUTING.md", "exec"), vars(module))
-    entry = module.port_in_use.__gpuwhy_cause__
+    entry = module.ntp_skew.__gpuwhy_cause__
     assert isinstance(entry, CauseEntry)
     return entry
 
@@ -43,14 +43,18 @@ def judged(entry: CauseEntry, text: str) -> object:
 
 
 def test_the_cause_that_contributing_shows_works(example: CauseEntry) -> None:
-    known = judged(example, "OSError: [Errno 98] Address already in use, port 30000\n")
+    known = judged(example, "RuntimeError: clock skew of 40s detected\n")
     assert isinstance(known, Verdict)
-    assert (known.certainty, known.title) == (Certainty.PROVEN, "Another process listens on 30000 already")
-    unknown = judged(example, "OSError: [Errno 98] Address already in use\n")
+    assert (known.certainty, known.title) == (Certainty.PROVEN, "The clocks of two nodes differ by 40 s")
+    unknown = judged(example, "RuntimeError: clock skew detected\n")
     assert isinstance(unknown, Verdict)
-    assert (unknown.certainty, unknown.missing[0].command) == (Certainty.LIKELY, "ss -ltnp")
-    assert isinstance(judged(example, "OSError: Address already in use (grpc)\n"), RuledOut)
+    assert (unknown.certainty, unknown.missing[0].command) == (Certainty.LIKELY, "timedatectl")
+    assert isinstance(judged(example, "RuntimeError: clock skew of 40s detected (simulated)\n"), RuledOut)
     assert judged(example, "OSError: [Errno 2] No such file or directory\n") is None
+
+
+def test_the_cause_that_contributing_shows_is_none_of_the_catalogue(example: CauseEntry) -> None:
+    assert example.id not in catalogue()
 
 
 def test_the_library_use_that_the_readme_shows(
