@@ -13,6 +13,7 @@ from gpuwhy.knowledge import drivers
         ("575.57.08", "12.9"),
         ("580.95.05", "13.0"),
         ("535.104.05", "12.2"),
+        ("570", "12.8"),
         ("440.33.01", "10.2"),
         ("418.67", "10.1"),
         ("999.1", None),
@@ -45,6 +46,18 @@ def test_minor_version_compatibility_is_a_yes_with_a_limit() -> None:
 def test_ptx_of_a_driver() -> None:
     assert drivers.ptx_isa_max("570.124.06").value == "8.7"
     assert drivers.ptx_isa_max("440.33").value is None
+
+
+@pytest.mark.parametrize(
+    ("ptx", "cuda"), [("8.7", "12.8"), ("8.4", "12.4"), ("9.0", "13.0"), ("99.0", None), ("x", None)]
+)
+def test_cuda_of_a_ptx_version(ptx: str, cuda: str | None) -> None:
+    assert drivers.cuda_of_ptx(ptx).value == cuda
+
+
+def test_a_bare_branch_is_its_newest_driver() -> None:
+    assert drivers.runs("580", "13.0").value is True
+    assert drivers.runs("525", "12.8").value is True
 
 
 @pytest.mark.parametrize(("number", "text"), [(12040, "12.4"), (13000, "13.0"), (11080, "11.8"), (0, None), (-5, None)])

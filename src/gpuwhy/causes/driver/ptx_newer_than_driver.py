@@ -33,7 +33,7 @@ _OWN_BUILD = frozenset({"llama.cpp", "whisper.cpp", "stable-diffusion.cpp", "kob
         says(
             "driver-refuses-ptx-version",
             "unsupported .version",
-            r"ptxas application ptx input, line \d{1,7}; fatal ?: Unsupported \.version (?P<ptx>\d{1,2}\.\d{1,2}); current version is '?(?P<most>\d{1,2}\.\d{1,2})",
+            r"ptxas application ptx input, line \d{1,7}; fatal\s{0,4}: Unsupported \.version (?P<ptx>\d{1,2}\.\d{1,2}); current version is '?(?P<most>\d{1,2}\.\d{1,2})",
         ),
         says(
             "invalid-image",
