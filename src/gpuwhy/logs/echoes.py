@@ -14,6 +14,7 @@ POINTING_BACKWARDS = (
     r"EngineCore(?:_\w+)? (?:failed to start|encountered (?:a fatal error|an issue)|hit an exception|died)",
     r"EngineCore failed",
     r"(?:Async)?EngineDeadError",
+    r"Engine loop is not running\.|unhandled errors in a TaskGroup",
     r"Background loop (?:has errored|is stopped|is not running)|AsyncEngineDeadError",
     r"Worker\s?[Pp]roc(?:ess)? .{0,80}(?:died|terminated)",
     r"WorkerProc (?:initialization failed|was terminated|hit an exception|failed to start)",

@@ -127,7 +127,7 @@ def _are_its_frames(raised: Event, frames: Event) -> bool:
         and len(raised.exceptions) == len(frames.exceptions) == 1
         and not raised.exceptions[0].frames
         and not frames.exceptions[0].type
-        and raised.process == frames.process
+        and frames.process in (None, raised.process)
         and frames.span.log == raised.span.log
         and frames.span.first - raised.span.last <= MAX_GAP
     )

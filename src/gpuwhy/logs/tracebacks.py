@@ -43,7 +43,7 @@ _REPEATED = Pattern(r"\s*\[Previous line repeated \d+ more times?\]\s*$")
 _CARETS = Pattern(r"\s*[~^]+[~^ ]*$")
 _NAMED_LIKE_EXCEPTION = Pattern(
     r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Timeout|Fault|Failed|Cancelled|ExceptionGroup|NotFound|Denied|Unavailable|Refused)$"
-    r"|(?:[A-Za-z_]\w*\.)+[A-Z]\w+$|Exception$|StopIteration$|StopAsyncIteration$|Empty$|Full$|SystemExit$"
+    r"|(?:[A-Za-z_]\w*\.)+[A-Z]\w+$|Exception$|ExceptionGroup$|StopIteration$|StopAsyncIteration$|Empty$|Full$|SystemExit$"
 )
 _FRESH = Pattern(
     r"\$ |# \w|>>> |exit (?:status|code)\b|rc[ =:]\d|\+ \w+ |Process \S+:$|\(.{1,40}\) [$#] |={5,}|-{20,}$"
@@ -145,7 +145,7 @@ def read_message(lines: Sequence[LogLine], at: int) -> int:
                 break
             end = following
             continue
-        if HEAD in text or is_chain(text) or is_frame(text) or _FRESH.match(text):
+        if HEAD in text or is_chain(text) or is_frame(text) or _FRESH.match(text) or _CUT.match(text):
             break
         if starts_exception(text) and not lines[end - 1].text.rstrip().endswith(","):
             break

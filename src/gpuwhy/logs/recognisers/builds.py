@@ -46,8 +46,8 @@ _COMPILER_PATTERNS: tuple[tuple[str, str], ...] = (
     ("uv", r"^\s*(?:error: |× )(?:Failed to (?:build|download|prepare distributions|fetch)\b|No solution found when resolving)"),
     ("nvcc", r"^\d{1,6} errors? detected in the compilation of "),
     ("gcc", r"^\s*compilation terminated\.?$"),
-    ("sh", r"(?:^|\s)(?:/bin/(?:ba|da)?sh|sh|bash|env|/usr/bin/env|\S{1,200}\.sh): (?:line )?(?:\d+: )?.{1,500}: (?:command )?not found$"),
-    ("sh", r"^(?:env|/usr/bin/env): .{1,300}: (?:No such file or directory|Permission denied)"),
+    ("sh", r"(?:^|\s)(?:/bin/(?:ba|da)?sh|sh|bash|dash|zsh|env|/usr/bin/env|\S{1,200}\.sh): (?:line )?(?:\d+: )?.{1,500}: (?:command )?not found$"),
+    ("sh", r"^(?:env|/usr/bin/env|timeout|nohup|setsid|exec): .{1,300}: (?:No such file or directory|Permission denied)"),
 )  # fmt: skip
 _COMPILED = tuple((tool, Pattern(pattern)) for tool, pattern in _COMPILER_PATTERNS)
 _GATE = Pattern(

@@ -19,11 +19,11 @@ LITERALS = (
     "nvidia-container-cli", "OCI runtime", "docker: Error", "Error response from daemon", "nresolvable CDI devices", "unable to start container process", "OOMKilled", "TaskOOM",
     "CrashLoopBackOff", "Back-off ", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainer", "RunContainerError", "ContainerCannotRun", "StartError", "FailedScheduling",
     "Insufficient ", "Evicted", "low on resource", "FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "Unhealthy", "probe failed", "UnexpectedAdmissionError", "Exit Code:",
-    "Exited (", " exited with code ", "OutOfmemory", "DeadlineExceeded", "NodeNotReady", "ContainerStatusUnknown", "Preempt", "FailedPreStopHook", "failed to create shim",
+    "Exited (", " exited with code ", "OutOfmemory", "DeadlineExceeded", "NodeNotReady", "ContainerStatusUnknown", "Preempt", "FailedPreStopHook", "failed to create shim", "Error: crun", "Error: runc", "Error: stat /dev",
     "no runtime for", "kubelet ", "default-scheduler", "container_oom", '"ExitCode":', "FailedKillPod", "SystemOOM", "Status:         Failed",
 )  # fmt: skip
 _ENGINE = Pattern(
-    r"nvidia-container-cli: |OCI runtime (?:create|exec) failed|^docker: Error|Error response from daemon|unresolvable CDI devices|unable to start container process|failed to create shim task"
+    r"nvidia-container-cli: |OCI runtime (?:create|exec) failed|^docker: Error|Error response from daemon|unresolvable CDI devices|unable to start container process|failed to create shim task|^Error: (?:crun|runc|setting up CDI devices|OCI runtime|stat /dev/)"
     r"|no runtime for \".{1,60}\" is configured"
 )
 _HOOK = Pattern(

@@ -20,7 +20,7 @@ LITERALS = (
     "GGML_ASSERT", "ggml_abort", "[TensorRT-LLM][ERROR]", "[TRT-LLM] [E]", "panicked at", "Assertion", "assertion", "Check failed", "CHECK failed", "double free", "corrupted",
     "malloc(): ", "free(): ", "munmap_chunk", "realloc(): ", "malloc_consolidate", "stack smashing", "buffer overflow detected", "Illegal instruction", "Floating point exception",
     "Trace/breakpoint trap", "Bad system call", "error loading model", "unknown model architecture", "Failed to initialize NVML", "failed with error code", "signal arrived", "std::",
-    "c10::Error", "symbol lookup error", "error while loading shared libraries", "SIGNAL RECEIVED", "ggml-", "ggml.c",
+    "c10::Error", "symbol lookup error", "error while loading shared libraries", "SIGNAL RECEIVED", "Segfault encountered", "ggml-", "ggml.c",
 )  # fmt: skip
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("python", r"Fatal Python error: "),
@@ -32,7 +32,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("tensorrt-llm", r"\[TensorRT-LLM\]\[ERROR\]|\[TRT-LLM\] \[E\]"),
     ("ggml", r"GGML_ASSERT|\bggml[\w./-]{0,200}\.(?:c|cpp|cu|m|h):\d+: (?!CUDA error)\S"),
     ("assert", r"Assertion [`'\"].{1,800}[`'\"] failed|\bCheck failed: |CHECK failed|^Assertion failed|assertion failed"),
-    ("signal", r"^(?:\S{1,100}: (?:line \d+: +|\s{1,4})\d+ )?(?:Segmentation fault|Bus error|Illegal instruction|Floating point exception|Aborted|Trace/breakpoint trap|Bad system call)(?: +\(core dumped\))?(?: .{0,400})?$"),
+    ("signal", r"^(?:\S{1,100}: (?:line \d+: +| {0,4})\d+ )?(?:Segmentation fault|Bus error|Illegal instruction|Floating point exception|Aborted|Trace/breakpoint trap|Bad system call)(?: +\(core dumped\))?(?: .{0,400})?$"),
     ("signal", r"(?:received|got|caught|Caught|Received|with|by|terminated by|Signal:?|SIGNAL RECEIVED:?) (?:fatal )?(?:signal )?(?:SIGSEGV|SIGBUS|SIGABRT|SIGILL|SIGFPE)|!!!!!!! Segfault encountered"),
     ("signal", r"[Cc]aught signal (?:11|7|6|4)\b|^SIG(?:SEGV|BUS|ILL|FPE): "),
     ("llama.cpp", r"error loading model|unknown model architecture"),

@@ -7,7 +7,7 @@ RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCrea
 
 gives ``code`` (the number), ``name`` (the constant of the runtime or of the library), ``call`` and ``site``
 (``file:line``) as far as the text has them. Numbers and names are those of cuda_runtime_api.h and driver_types.h; the
-texts are those of cudaGetErrorString.
+texts are those of cudaGetErrorString, cut where a log may cut them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ERRORS: dict[int, tuple[str, str]] = {
     100: ("cudaErrorNoDevice", "no CUDA-capable device is detected"),
     101: ("cudaErrorInvalidDevice", "invalid device ordinal"),
     200: ("cudaErrorInvalidKernelImage", "device kernel image is invalid"),
-    209: ("cudaErrorNoKernelImageForDevice", "no kernel image is available for execution on the device"),
+    209: ("cudaErrorNoKernelImageForDevice", "no kernel image is available"),
     214: ("cudaErrorECCUncorrectable", "uncorrectable ECC error encountered"),
     217: ("cudaErrorPeerAccessUnsupported", "peer access is not supported between these two devices"),
     218: ("cudaErrorInvalidPtx", "a PTX JIT compilation failed"),
