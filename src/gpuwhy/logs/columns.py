@@ -4,7 +4,7 @@ vllm-1           | INFO ...             docker compose; vllm_1 in its first vers
 vllm-0 server INFO ...                  stern, which says ``+ vllm-0 › server`` when it begins to follow a container
 node07: Traceback ...                   pdsh and DeepSpeed's launcher
  3: Traceback ...                       srun --label
- 118: Traceback ...                     grep -n and nl: line numbers, which name nobody
+ 118: Traceback ...                     grep -n and nl, or ``118 | `` and two blanks: line numbers, which name nobody
 """
 
 from __future__ import annotations
@@ -24,8 +24,10 @@ SAMPLE = 400
 _SHARE = 0.8
 _FEWEST = 3
 _MOST_HOSTS = 64
+_WIDEST_GAP = 1000
+"""Between the numbers of two lines that somebody picked out of a log."""
 
-_COMPOSE = Pattern(r"(?P<name>[A-Za-z0-9][\w.@-]{0,120}) {1,60}\| ?")
+_COMPOSE = Pattern(r"(?P<name>(?=[\w.-]{0,80}[A-Za-z])[A-Za-z0-9][\w.@-]{0,120}) {1,60}\| ?")
 _COMPOSE_NUMBERED = Pattern(r"(?P<name>[A-Za-z0-9][\w.-]{0,80}[-_]\d{1,4}) {1,60}\| ?")
 _STERN_BEGINS = Pattern(
     r"\+ (?:[a-z0-9-]{1,63} › )?(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) › (?P<container>[a-z0-9-]{1,63})$"
@@ -33,7 +35,7 @@ _STERN_BEGINS = Pattern(
 _STERN = Pattern(r"(?:[a-z0-9-]{1,63} )?(?P<pod>[a-z0-9][a-z0-9.-]{0,252}-[a-z0-9]{1,10}) (?P<container>[a-z][a-z0-9-]{0,62})(?: |$)")  # fmt: skip
 _HOST = Pattern(r"(?P<host>[a-z][\w.-]{0,60}?\d{1,5}(?:\.[\w.-]{1,60})?): ?")
 _NUMBER = Pattern(r" {0,8}(?P<number>\d{1,7}): ?")
-_NUMBER_TAB = Pattern(r" {0,8}(?P<number>\d{1,7})\t")
+_NUMBERS = (_NUMBER, Pattern(r" {0,8}(?P<number>\d{1,7})(?:\t| {0,2}\| ?)"), Pattern(r" {0,8}(?P<number>\d{1,7})  "))
 
 
 def column_of(raws: Sequence[str]) -> Column | None:
@@ -41,11 +43,14 @@ def column_of(raws: Sequence[str]) -> Column | None:
     sample = [raw for raw in raws[:SAMPLE] if raw.strip()]
     if not sample:
         return None
+    numbered = _numbered(sample)
+    if numbered is not None:
+        return numbered
     if any(" | " in raw or raw.endswith("|") for raw in sample):
         compose = _compose(sample)
         if compose is not None:
             return compose
-    return _stern(sample) or _numbered(sample) or _hosts(sample)
+    return _stern(sample) or _hosts(sample)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -105,11 +110,11 @@ def _behind_host(known: frozenset[str], raw: str) -> tuple[str, Process | None] 
 
 def _numbered(sample: list[str]) -> Column | None:
     """Ranks come back again and again; numbers of lines only grow."""
-    for pattern in (_NUMBER, _NUMBER_TAB):
+    for pattern in _NUMBERS:
         numbers = [int(found["number"]) for raw in sample if (found := pattern.match(raw)) is not None]
         if len(numbers) < max(_FEWEST, 0.95 * len(sample)):
             continue
-        if all(before < after for before, after in pairwise(numbers)):
+        if all(0 < after - before <= _WIDEST_GAP for before, after in pairwise(numbers)):
             return functools.partial(_behind_number, pattern)
         if pattern is _NUMBER:
             return _behind_rank

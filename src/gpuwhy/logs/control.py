@@ -20,6 +20,9 @@ HARMFUL = Pattern(
 _TYPOGRAPHIC = Pattern("[\xa0\u200b\u200c\u2060\ufeff]")
 """What chats, wikis and web pages put into a pasted log: no-break spaces for its indentation, and invisible marks.
 Files joined together have the byte order mark of each somewhere in their middle."""
+_RESIDUE = Pattern(
+    r"(?:\^\[|ESC|\\x1[bB]|\\0?33|\\u001[bB]|\\e|\u241b|\u2190|\ufffd)?\[(?:\d{1,3}(?:;\d{1,3}){0,4})?(?:m|(?<=\[)K)"
+)
 PROGRESS = Pattern(r"\d+%\|| ?\d+(?:\.\d+)?(?:it/s|s/it|[kMG]?B/s)|^\s*\S{0,80}\s*\d+%")
 
 _BAR_END = Pattern(r"(?:\d|\?)(?:it/s|s/it|[kMGT]?i?B/s)(?:, [^\]\n]{0,80})?\] {0,2}")
@@ -32,6 +35,17 @@ def without_controls(text: str) -> str:
     if not text.isascii():
         text = _TYPOGRAPHIC.sub(_plain, text)
     return HARMFUL.sub("\ufffd", ESCAPE_SEQUENCE.sub("", text.replace("\x00", "")))
+
+
+def without_residues(text: str) -> str:
+    """``text`` without colours whose escape character was lost or spelt out where it was copied.
+
+    Browsers and issue trackers drop the character: ``[0;36m(EngineCore_DP0 pid=88)[0;0m``. Without any end of a colour
+    in the text, what looks like the beginning of one is left alone.
+    """
+    if "[0m" in text or "[0;0m" in text or "[39m" in text:
+        return _RESIDUE.sub("", text)
+    return text
 
 
 def _plain(found: re.Match[str]) -> str:

@@ -9,7 +9,7 @@ from gpuwhy.logs.patterns import Pattern
 _SAMPLE = 256 << 10
 _FENCE = Pattern(r"\s{0,12}(?:```|~~~)")
 _SIGNS = Pattern(
-    r"^\s{0,3}(?:```|~~~)|^#{2,5} \S|<(?:details|summary|br|pre|code)\b[^>\n]{0,80}>|^&gt; ",
+    r"^\s{0,3}(?:```|~~~)|^#{2,5} \S|<(?:details|summary|br|pre|code)\b[^>\n]{0,80}>|^&gt; |^<(?:p|div|td)>",
     re.MULTILINE | re.IGNORECASE,
 )
 _TAGS = Pattern(
@@ -20,7 +20,13 @@ _BREAK = Pattern(r"<br\s{0,4}/?>", re.IGNORECASE)
 _COMMENT = Pattern(r"<!--.*?-->")
 _ENTITY = Pattern(r"&(?:lt|gt|amp|quot|apos|nbsp|#\d{1,6}|#x[0-9a-fA-F]{1,6});")
 _QUOTE = Pattern(r"(?:\s{0,3}>(?: |$))+|\s{0,3}>+ ?")
+_QUOTE_ENTITIES = Pattern(r"(?: {0,3}&gt;){1,8} ?")
+_ESCAPED = Pattern(r"\\([_*\[\]<>#|])")
 _TICKED = Pattern(r"\s*(`{1,2})([^`]+)\1\s*$")
+_QUOTED = ("&gt;", " &gt;", "  &gt;")
+_INDENTS = ("    ", "\t")
+ESCAPES = 3
+"""So many ``\\_`` are an editor's work; fewer can be a path of Windows."""
 QUOTED_RUN = 3
 """So many lines in a row that begin with ``>`` are a quote; fewer can be a shell's prompt."""
 
@@ -34,13 +40,15 @@ def is_report(text: str) -> bool:
 def unwrapped(text: str) -> str:
     """``text`` without its wrapping. Every line stays on its line."""
     lines = text.split("\n")
+    if "&gt;" in text:
+        lines = [_QUOTE_ENTITIES.sub(_entities, line, count=1) if line.startswith(_QUOTED) else line for line in lines]
     if _quoted_lines(lines):
         lines = _without_quotes(lines)
     if "<" in text:
         lines = [_without_tags(line) if "<" in line else line for line in lines]
     if "&" in text:
         lines = [_ENTITY.sub(_entity, line) if "&" in line else line for line in lines]
-    lines = _without_fences(lines)
+    lines = _without_fences(lines, text.count("\\_") >= ESCAPES)
     if "`" in text:
         lines = [_TICKED.sub(r"\2", line) if "`" in line else line for line in lines]
     return "\n".join(lines)
@@ -52,6 +60,10 @@ def dedented(text: str) -> str:
     if not text.startswith((" ", "\n", "\t")):
         return text
     return "\n".join(_dedented(lines))
+
+
+def _entities(found: re.Match[str]) -> str:
+    return found.group().replace("&gt;", ">")
 
 
 def _entity(found: re.Match[str]) -> str:
@@ -91,9 +103,20 @@ def _without_tags(line: str) -> str:
     return _TAGS.sub("", _COMMENT.sub("", _BREAK.sub("", line)))
 
 
-def _without_fences(lines: list[str]) -> list[str]:
-    """Fence lines become empty; what stands between two of them loses its common indentation."""
+def _without_fences(lines: list[str], is_escaped: bool) -> list[str]:
+    """Fence lines become empty; what stands between two of them loses its common indentation.
+
+    Outside them so do blocks that are indented as code, and, where ``is_escaped``, editors put backslashes before
+    Markdown's own characters.
+    """
     result: list[str] = []
+    outside: list[str] = []
+
+    def end_outside() -> None:
+        plain = [_ESCAPED.sub(r"\1", line) for line in outside] if is_escaped else outside
+        result.extend(_without_indented_blocks(plain))
+        outside.clear()
+
     inside: list[str] | None = None
     for line in lines:
         if _FENCE.match(line) and not _closes_on_same_line(line):
@@ -101,15 +124,39 @@ def _without_fences(lines: list[str]) -> list[str]:
                 result.extend(_dedented(inside))
                 inside = None
             else:
+                end_outside()
                 inside = []
             result.append("")
         elif inside is not None:
             inside.append(line)
         else:
-            result.append(line)
+            outside.append(line)
+    end_outside()
     if inside is not None:
         result.extend(inside)
     return result
+
+
+def _without_indented_blocks(lines: list[str]) -> list[str]:
+    """Four blanks or a tab behind an empty line make code of some lines in Markdown."""
+    result = list(lines)
+    begin = 0
+    while begin < len(lines):
+        end = begin
+        while end < len(lines) and (lines[end].startswith(_INDENTS) or (end > begin and not lines[end].strip())):
+            end += 1
+        filled = sum(bool(line.strip()) for line in lines[begin:end])
+        is_apart = begin == 0 or not lines[begin - 1].strip()
+        if filled >= QUOTED_RUN and is_apart and not _is_inside_code(lines, begin):
+            result[begin:end] = _dedented(lines[begin:end])
+        begin = max(end, begin + 1)
+    return result
+
+
+def _is_inside_code(lines: list[str], at: int) -> bool:
+    """Whether the line before, empty ones aside, is indented as well: the code of a traceback with doubled line ends."""
+    before = next((line for line in reversed(lines[max(0, at - 4) : at]) if line.strip()), "")
+    return before.startswith(" ")
 
 
 def _closes_on_same_line(line: str) -> bool:
@@ -119,5 +166,6 @@ def _closes_on_same_line(line: str) -> bool:
 
 def _dedented(lines: list[str]) -> list[str]:
     filled = [line for line in lines if line.strip()]
-    shared = min((len(line) - len(line.lstrip(" ")) for line in filled), default=0)
+    blank = "\t" if filled and all(line.startswith("\t") for line in filled) else " "
+    shared = min((len(line) - len(line.lstrip(blank)) for line in filled), default=0)
     return [line[shared:] for line in lines] if shared else lines

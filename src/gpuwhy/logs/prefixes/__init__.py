@@ -18,6 +18,9 @@ MAX_PREFIXES = 8
 LONGEST_PREFIX = 400
 """Prefixes are short: patterns see no more of a line than this, so that a hostile line costs no more than another."""
 
+_INDENTED = frozenset("([2")
+"""What a process, a time in brackets or this century's times begin with."""
+
 Peeler = Callable[[str, float], "Peeled | None"]
 
 
@@ -53,7 +56,7 @@ def peel(line: str, reference: float) -> Peeled:
     if text[:1] == " ":
         # a pasted, indented prefix; a traceback's own indentation is followed by other things
         inner = text.lstrip(" ")
-        if inner[:1] in ("(", "["):
+        if inner[:1] in _INDENTED:
             text = inner
     for turn in range(MAX_PREFIXES):
         peelers = PEELERS.get(text[:1])
