@@ -10,7 +10,7 @@ from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Facts, Unknown
 
 _BAD = re.compile(
-    r"\bfail|crash|illegal|(?<!no )(?<!without )\berrors?\b|damaged|wrong|nonsense|garbage|gibberish|\bhang|corrupt|\bstill\b|\bworse\b|broken|not (?:work|start|help)|\bdies\b|out of memory|\bkilled\b",
+    r"\bfail|crash|illegal|\berrors?\b|damaged|wrong|nonsense|garbage|gibberish|\bhang|corrupt|\bstill\b|\bworse\b|broken|not (?:work|start|help)|\bdies\b|out of memory|\bkilled\b",
     re.IGNORECASE,
 )
 _GOOD = re.compile(
@@ -24,6 +24,7 @@ _OFF = re.compile(
 )
 _VARIABLE = re.compile(r"\b([A-Z][A-Z0-9_]{3,60})=([\w.:/+-]{1,60})", re.ASCII)
 _FLAG = re.compile(r"(--[a-z][a-z0-9-]{2,60})(?:[ =]([\w.:/+-]{1,60}))?", re.ASCII)
+_NONE_OF_IT = re.compile(r"\b(?:no|without|0 of \d{1,9}|zero) (?:\w{1,20} ){0,2}(?:error|crash|hang|damage|wrong|failure|garbage)\w{0,3}", re.IGNORECASE)  # fmt: skip
 LONGEST = 500
 
 
@@ -89,6 +90,9 @@ def is_good(outcome: object) -> bool | None:
     if isinstance(outcome, bool):
         return outcome
     text = str(outcome)[:LONGEST]
+    rest = _NONE_OF_IT.sub("", text)
+    if rest != text and not _BAD.search(rest):
+        return True
     if _BAD.search(text):
         return False
     return True if _GOOD.search(text) else None

@@ -82,8 +82,14 @@ def fault_known(case: Case, cause: str, gpus: Gpus | Unknown) -> KnownFault | No
     features = frozenset(name for name, fact in case.facts.group("model").items() if fact.value not in (None, False, ""))  # fmt: skip
     given = [*case.facts.group("packages"), *case.facts.group("binary_archs"), str(case.facts.value("command") or "")]
     lines = [line.text[:400] for log in case.incident.logs for line in log.lines[:3000]]
+    releases = {name: str(fact.value) for name, fact in case.facts.group("packages").items() if fact.value is not None}
     return known_fault(
-        cause, major=major, text="\n".join([*given, *lines]), features=features, engine=engine_in_log(case)
+        cause,
+        major=major,
+        text="\n".join([*given, *lines]),
+        features=features,
+        engine=engine_in_log(case),
+        releases=releases,
     )
 
 

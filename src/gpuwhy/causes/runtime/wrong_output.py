@@ -20,7 +20,6 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 _METRIC = r"(?:exact[_ -]match|flexible-extract|strict-match|accuracy|\bacc(?:_norm)?\b|gsm8k|mmlu|humaneval|pass@1|\bscore\b|quality|bleu|rouge)"
 _METRIC_HEAD = re.compile(_METRIC, re.IGNORECASE)
 _ARM = re.compile(r"^\s{0,8}\|?\s{0,4}([^|]{1,60}?)\s{0,20}\|\s{0,8}(\d\.\d{1,4}|\d{1,3}(?:\.\d{1,2})?%?)\s{0,8}\|")
-_ROW_OF_NOTHING = re.compile(r"\|\s{0,6}0(?:\.0{1,4})?%?\s{0,6}\|")
 _HALF = re.compile(r"float16|\bfp16\b|\bhalf\b", re.IGNORECASE)
 
 
@@ -136,7 +135,7 @@ def _arms(case: Case, match: Match) -> tuple[Evidence, ...]:
     rows = [
         line
         for line in case.lines_around(match, 8, 8)
-        if _ARM.search(line.text[:400]) and not _ROW_OF_NOTHING.search(line.text[:200])
+        if (arm := _ARM.search(line.text[:400])) and re.search(r"[1-9]", arm[2])
     ]
     place = match.place
     return tuple(Evidence("the other arm of the comparison", line.text.strip()[:300], place) for line in rows[:1])

@@ -1,0 +1,122 @@
+"""kernel-illegal-address: where it surfaced is not where it happened."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty, Finding
+from gpuwhy.remedies.ordering import order
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
+CAUSE = "kernel-illegal-address"
+ILLEGAL = "torch.AcceleratorError: CUDA error: an illegal memory access was encountered\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "component"),
+    [
+        ("RuntimeError: CUDA error: an illegal memory access was encountered", "torch"),
+        ("[TM][ERROR] CUDA runtime error: an illegal memory access was encountered /opt/lmdeploy/src/turbomind/x.cc:900", "lmdeploy"),
+        ("[TensorRT-LLM][ERROR] CUDA runtime error in cudaStreamSynchronize(stream): an illegal memory access was encountered", "tensorrt-llm"),
+        ("ggml_cuda_compute_forward: CUDA error: an illegal memory access was encountered", "llama.cpp"),
+        ("RuntimeError: CUDA error: misaligned address", "torch"),
+        ("cudaErrorIllegalAddress (error 700) due to \"an illegal memory access was encountered\"", "torch"),
+    ],
+)  # fmt: skip
+def test_wordings_are_likely_and_ask_for_an_experiment(judge_report: Judge, line: str, component: str) -> None:
+    first = judge_report(line + "\n").findings[0]
+    assert (first.cause, first.component, first.certainty) == (CAUSE, component, Certainty.LIKELY)
+    assert {"env.CUDA_LAUNCH_BLOCKING", "tests"} <= {missing.key for missing in first.missing}
+
+
+def test_the_sanitizer_proves_it_and_names_the_kernel_s_owner(judge_report: Judge) -> None:
+    text = (
+        "========= Invalid __global__ write of size 2 bytes\n"
+        "=========     at void flash::flash_fwd_splitkv_kernel<Flash_fwd_kernel_traits>(flash::Flash_fwd_params)+0x4a0\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty, first.component) == (CAUSE, Certainty.PROVEN, "flash-attn")
+
+
+def test_frames_do_not_name_the_library_while_launches_are_asynchronous(judge_report: Judge) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_model_runner.py", line 1400, in execute_model\n'
+        '  File "/opt/venv/lib/python3.12/site-packages/flashinfer/sampling.py", line 60, in top_k\n'
+    ) + ILLEGAL
+    assert judge_report(text).findings[0].component == "vllm"
+
+
+def test_frames_count_when_launches_were_synchronous(judge_report: Judge) -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_model_runner.py", line 1400, in execute_model\n'
+        '  File "/opt/venv/lib/python3.12/site-packages/flashinfer/sampling.py", line 60, in top_k\n'
+    ) + ILLEGAL
+    first = judge_report(text, {"env.CUDA_LAUNCH_BLOCKING": "1"}).findings[0]
+    assert (first.component, first.certainty) == ("flashinfer", Certainty.PROVEN)
+
+
+def test_experiments_isolate_it(judge_report: Judge) -> None:
+    facts = {
+        "tests.vllm 0.24.0, same machine": "works",
+        "tests.vllm 0.25.1, same machine": "illegal memory access",
+        "tests.fuse_allreduce_rms pass disabled": "works",
+    }
+    first = judge_report(
+        ILLEGAL + "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.\n", facts
+    ).findings[0]
+    assert (first.cause, first.component, first.certainty) == (CAUSE, "vllm", Certainty.PROVEN)
+    chosen = [(remedy.kind, remedy.name, remedy.value) for remedy in order(first.remedies)[:2]]
+    assert chosen == [("config", "fuse_allreduce_rms", "false"), ("package", "vllm", "==0.24.0")]
+
+
+def test_a_variable_that_was_tried_becomes_the_remedy(judge_report: Judge) -> None:
+    first = judge_report(ILLEGAL, {"tests.VLLM_USE_DEEP_GEMM=0": "no crash in 12 hours"}).findings[0]
+    assert (order(first.remedies)[0].name, order(first.remedies)[0].value) == ("VLLM_USE_DEEP_GEMM", "0")
+
+
+def test_the_advice_of_torch_is_not_part_of_the_quote(judge_report: Judge) -> None:
+    text = "RuntimeError('CUDA error: an illegal memory access was encountered\\nCUDA kernel errors might be asynchronously reported at some other API call')\n"
+    assert "asynchronously" not in judge_report(text).findings[0].evidence[0].quote
+
+
+def test_what_the_log_names_is_switched_off_first(judge_report: Judge) -> None:
+    text = "vllm serve m --enable-prefix-caching\nINFO vllm.v1.engine: ready\n" + ILLEGAL
+    first = judge_report(text).findings[0]
+    assert order(first.remedies)[0].name == "--enable-prefix-caching"
+
+
+@pytest.mark.parametrize(
+    ("line", "rival"),
+    [
+        ("kernel: NVRM: Xid (PCI:0000:01:00): 48, pid=1, name=python3, DBE (double bit error)", "ecc"),
+        ("kernel: nvidia 0000:01:00.0: AMD-Vi: Event logged [IO_PAGE_FAULT domain=0x1]", "p2p-iommu"),
+    ],
+)
+def test_hardware_beside_it_leaves_it_possible(judge_report: Judge, finding: Find, line: str, rival: str) -> None:
+    found = finding(judge_report(line + "\n" + ILLEGAL), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert rival in found.rivals
+    assert found.against
+
+
+def test_near_miss_an_assertion_on_positions(judge_report: Judge, finding: Find) -> None:
+    text = "RuntimeError: CUDA error: device-side assert triggered\n"
+    found = finding(judge_report(text), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert "context-too-long" in found.rivals
+
+
+def test_near_miss_an_illegal_instruction(judge_report: Judge) -> None:
+    text = "RuntimeError: CUDA error: an illegal instruction was encountered\n"
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+def test_near_miss_a_segmentation_fault(judge_report: Judge) -> None:
+    text = "Segmentation fault (core dumped)\npython3[4711]: segfault at 0 ip 00007f error 4 in libcuda.so\n"
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]

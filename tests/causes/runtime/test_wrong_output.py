@@ -1,0 +1,91 @@
+"""wrong-output: damaged answers without an error, and what only looks like them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Certainty
+from gpuwhy.remedies.ordering import order
+
+Judge = Callable[..., Judgement]
+CAUSE = "wrong-output"
+TABLE = "| arm | flexible-extract | errors |\n| stock | 0.000 | 196 |\n| TRITON_ATTN | 0.880 | 0 |\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'The model outputs "!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!!" for every prompt.',
+        '{"choices":[{"message":{"role":"assistant","content":"!!!!!!!!!!!!!!!!!!!!!!!!!!"}}]}',
+        "vllm 0.9 generates gibberish when two requests run at the same time.",
+        "With fp8 KV cache the model starts repeating the same sentence, output is garbled.",
+        "|gsm8k|      3|flexible-extract|     5|exact_match|0.0000|",
+    ],
+)
+def test_descriptions_are_only_possible_and_ask_for_a_comparison(judge_report: Judge, line: str) -> None:
+    first = judge_report(line + "\n").findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.POSSIBLE)
+    assert {"tests", "cc"} <= {missing.key for missing in first.missing}
+    assert "build-target-wrong" in first.rivals
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0",
+        "[TP0] Detected errors during sampling! NaN in the logits.",
+        "ValueError: Out of range float values are not JSON compliant: nan",
+    ],
+)
+def test_values_that_are_no_numbers(judge_report: Judge, line: str) -> None:
+    first = judge_report(line + "\n").findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+    assert "--dtype" in [remedy.name for remedy in first.remedies]
+
+
+def test_a_comparison_in_the_report_makes_it_likely(judge_report: Judge) -> None:
+    first = judge_report(TABLE).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+    assert first.evidence[0].quote == "| stock | 0.000 | 196 |"
+    assert (order(first.remedies)[0].name, order(first.remedies)[0].value) == ("--attention-backend", "TRITON_ATTN")
+
+
+def test_sinks_on_sm_12_are_a_known_fault(judge_report: Judge) -> None:
+    first = judge_report(TABLE, {"cc": "12.1", "gpu": "GB10", "model.attention_sinks": True}).findings[0]
+    assert (first.cause, first.component) == (CAUSE, "flashinfer")
+
+
+def test_sinks_on_hopper_are_not(judge_report: Judge) -> None:
+    assert judge_report(TABLE, {"cc": "9.0", "model.attention_sinks": True}).findings[0].component != "flashinfer"
+
+
+def test_the_comparison_of_the_operator_counts(judge_report: Judge) -> None:
+    facts = {"tests.concurrency 1": "clean answers", "tests.concurrent requests": "14 of 30 answers damaged"}
+    first = judge_report("sglang: the answers are gibberish under load\n", facts).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+    assert any("clean" in evidence.quote for evidence in first.evidence)
+
+
+def test_near_miss_words_of_a_report_about_a_crash(judge_report: Judge) -> None:
+    text = (
+        "The output was garbage before, now it crashes.\nTraceback (most recent call last):\n"
+        "  File \"/opt/app/serve.py\", line 3, in <module>\nKeyError: 'rope_scaling'\n"
+    )
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "| GPU | utilisation | 0.0 |",
+        "# !!! WARNING !!!",
+        "Python garbage collector ran 3 times",
+        "Speed: 0.000 s, info: 0.0",
+        "nanobind: leaked 3 instances!",
+    ],
+)
+def test_near_miss_zeros_and_signs(judge_report: Judge, line: str) -> None:
+    assert CAUSE not in [found.cause for found in judge_report(line + "\n").findings]
