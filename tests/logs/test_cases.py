@@ -12,9 +12,9 @@ from gpuwhy.logs import find_incidents, read_report
 from gpuwhy.model.event import Event, Log
 
 CASES = sorted((Path(__file__).parents[1] / "cases").glob("*.yaml"))
-PRIMARY_AT_LEAST = 0.85
-EVENT_AT_LEAST = 0.92
-ECHO_AT_MOST = 0.05
+PRIMARY_AT_LEAST = 0.95
+EVENT_AT_LEAST = 0.96
+ECHO_AT_MOST = 0.02
 
 
 def _says(log: Log, event: Event, line: str) -> bool:

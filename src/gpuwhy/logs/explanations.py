@@ -102,10 +102,11 @@ def _is_reason(event: Event, explanation: Explanation) -> bool:
 
 
 def _is_unfinished(begun: Event, failure: Event, life: Sequence[Event]) -> bool:
-    between = life[life.index(begun) : life.index(failure)]
+    between = life[life.index(begun) : life.index(failure) + 1]
     if any(event.kind == "ready" for event in between):
         return False
-    return begun.time is None or failure.time is None or failure.time - begun.time >= LONG_SECONDS
+    times = [event.time for event in between if event.time is not None]
+    return begun.time is None or len(times) < 2 or max(times) - begun.time >= LONG_SECONDS
 
 
 def _texts(event: Event) -> Iterator[str]:

@@ -9,7 +9,7 @@ from tests.logs.recognisers.reading import events, only, primary, sample
 
 def test_a_panic_has_its_message_and_its_place() -> None:
     thread, main = sample("rust-panic.txt").events
-    assert thread.text.endswith("called `Result::unwrap()` on an `Err` value: \"CUDA driver not found\"")
+    assert thread.text.endswith('called `Result::unwrap()` on an `Err` value: "CUDA driver not found"')
     assert (thread.tool, thread.detail["site"]) == ("rust", "p.rs:3")
     assert main.text.endswith("index out of bounds: the len is 0 but the index is 3")
     assert (main.span.first, main.span.last) == (14, 15)
@@ -115,14 +115,18 @@ def test_ggml() -> None:
     }
     event = only("/build/ggml/src/ggml.c:3450: GGML_ASSERT(a->ne[2] == b->ne[0]) failed")
     assert (event.tool, event.detail) == ("ggml", {"site": "/build/ggml/src/ggml.c:3450"})
-    event = only("/build/ggml/src/ggml-backend.cpp:1540: pre-allocated tensor (k) in a buffer (CUDA0) that cannot run it")
+    event = only(
+        "/build/ggml/src/ggml-backend.cpp:1540: pre-allocated tensor (k) in a buffer (CUDA0) that cannot run it"
+    )
     assert (event.tool, event.is_fatal) == ("ggml", True)
 
 
 def test_tensorrt_llm() -> None:
     event = only("[TensorRT-LLM][ERROR] Assertion failed: Unsupported head size (/src/kernels/x.cpp:87)")
     assert (event.tool, event.detail) == ("tensorrt-llm", {"site": "/src/kernels/x.cpp:87"})
-    event = only("[TensorRT-LLM][ERROR] CUDA runtime error in cudaMallocAsync(p, n, s): out of memory (/src/alloc.h:47)")
+    event = only(
+        "[TensorRT-LLM][ERROR] CUDA runtime error in cudaMallocAsync(p, n, s): out of memory (/src/alloc.h:47)"
+    )
     assert event.detail == {
         "code": "2",
         "name": "cudaErrorMemoryAllocation",

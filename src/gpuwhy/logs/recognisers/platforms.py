@@ -23,7 +23,7 @@ LITERALS = (
 _PLATFORMS: tuple[tuple[str, Pattern], ...] = (
     ("rocm", Pattern(
         r"\bHIP (?:error|kernel errors might)|\bhipError[A-Z]\w+|\bHSA_STATUS_ERROR\w*|Memory access fault by GPU node|\b(?:rocBLAS|hipBLASLt|ROCm|MIOpen) ?(?:\(HIP\))? ?[Ee]rror|\bHIPBLAS_STATUS_(?!SUCCESS)\w+"
-        r"|\brocdevice\.cpp.{0,200}abort|\bamdgpu[ :].{0,160}(?:fault|[Ee]rror|GPU reset|ring \w+ timeout|[Ff]ailed|hang)|\bNCCL WARN .{0,80}\bHIP failure|no ROCm-capable device"
+        r"|\brocdevice\.cpp.{0,200}abort|\bamdgpu[ :].{0,160}(?:fault|[Ee]rror|GPU reset|ring [\w.]+ timeout|[Ff]ailed|hang)|\bNCCL WARN .{0,80}\bHIP failure|no ROCm-capable device"
     )),
     ("xpu", Pattern(
         r"\bUR_RESULT_ERROR_\w+|\bPI_ERROR_\w+|\blevel_zero backend failed|\bZE_RESULT_ERROR_\w+|\bsycl::_V1::\w*(?:exception|error)|\bXPU out of memory|\[drm\] .{0,40}GPU HANG|\bxe \S{1,20}: .{0,80}(?:Engine reset|GT\d: .{0,20}[Ff]ail|device wedged)"

@@ -70,6 +70,8 @@ def _messages() -> tuple[_Rule, ...]:
 def _rule(text: str, english: str) -> _Rule:
     parts = [re.escape(part).replace(r"\ ", "[ \u00a0]{1,2}") for part in text.rstrip(".").split("%s")]
     numbers = iter(range(1, english.count("%s") + 1))
+    if text.endswith("\uff1a"):  # a full-width colon has its space within
+        english += " "
     return _Rule(
         _literal(text),
         Pattern(_WORD.join(parts)),
