@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from gpuwhy.causes import catalogue
 from gpuwhy.diagnosis import Judgement, completed, judge
 from gpuwhy.investigate.concluding import conclude
+from gpuwhy.investigate.dating import Dating, dated
 from gpuwhy.investigate.record import Record
 from gpuwhy.logs import facts_in, find_incidents, read_bytes
 from gpuwhy.model.diagnosis import Diagnosis
@@ -38,24 +39,25 @@ def diagnose_logs(logs: Sequence[Log], where: str, facts: Facts | None = None, u
     if facts is not None:
         known = known.merged(facts)
         record.add("what is known of the host", "facts given by hand", "ok", f"{len(facts)} facts")
-    incident, judgement = judged(logs, known, record, unit)
-    return conclude(where, incident, judgement, completed(known), record)
+    incident, judgement, dating = judged(logs, known, record, unit)
+    return conclude(where, incident, judgement, completed(dating.facts), record, notes=dating.notes)
 
 
-def judged(logs: Sequence[Log], facts: Facts, record: Record, unit: str = "") -> tuple[Incident, Judgement]:
-    """Find the incident (of ``unit``, when the logs speak of several) and ask the catalogue."""
+def judged(logs: Sequence[Log], facts: Facts, record: Record, unit: str = "") -> tuple[Incident, Judgement, Dating]:
+    """Find the incident (of ``unit``, when the logs speak of several), date its frames, and ask the catalogue."""
     with record.step("which life of the service failed, and at what", ", ".join(log.name for log in logs)) as step:
         incident = find_incidents(logs, unit)
         primary = incident.primary_event
         step.found = f"{len(incident.events)} events" + (
             f"; first fatal: {primary.place}" if primary else "; nothing fatal"
         )
+    dating = dated(incident, facts, record)
     lines = sum(len(log.lines) for log in incident.logs)
     with record.step("which causes fit", f"{len(catalogue())} causes, their signs in {lines} lines") as step:
-        judgement = judge(incident, completed(facts))
+        judgement = judge(incident, completed(dating.facts))
         step.found = f"{judgement.considered} causes had a sign, {len(judgement.findings)} fit, {len(judgement.ruled_out)} ruled out"
     _record_causes(judgement, record)
-    return incident, judgement
+    return incident, judgement, dating
 
 
 def _record_causes(judgement: Judgement, record: Record) -> None:

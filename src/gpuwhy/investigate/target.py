@@ -121,16 +121,16 @@ def _diagnosed(
     if given is not None:
         known = known.merged(given)
         record.add("what is known of the host", "facts given by hand", "ok", f"{len(given)} facts")
-    incident, judgement = judged(logs, known, record, unit)
+    incident, judgement, dating = judged(logs, known, record, unit)
     judgement = confirmed(judgement, source, record)
     return conclude(
         where,
         incident,
         judgement,
-        completed(known),
+        completed(dating.facts),
         record,
         is_examined=bool(judgement.findings) or _is_examined(snapshot),
-        notes=_notes(snapshot),
+        notes=[*_notes(snapshot), *dating.notes],
     )
 
 
