@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.logs.recognisers.reading import only
 
 from gpuwhy.logs.recognisers import cuda
-from tests.logs.recognisers.reading import only
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from tests.logs.recognisers.reading import events, only, sample
+
 from gpuwhy.logs.recognisers import xids
 from gpuwhy.model.event import Event
-from tests.logs.recognisers.reading import events, only, sample
 
 
 def by_tool(tool: str) -> list[Event]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 import pytest
+from tests.logs.recognisers.reading import only
 
 from gpuwhy.logs.recognisers import tongues
-from tests.logs.recognisers.reading import only
 
 
 @pytest.mark.parametrize(
