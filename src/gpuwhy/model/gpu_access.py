@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -9,6 +10,10 @@ import msgspec
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact, Facts, Unknown
 
+_NOTHING = re.compile(
+    r"\s*(?:$|(?:none|void|false|no|not|null|without|unset|absent|missing|\[\]|0 gpus)\b|\[\])", re.IGNORECASE
+)
+"""How people and variables say that a container was given no GPU."""
 _NO_ERROR = frozenset({"0", "ok", "success", "cuda_success"})
 
 

@@ -10,6 +10,7 @@ from gpuwhy.causes._signs import says
 from gpuwhy.causes.container import _place as place
 from gpuwhy.causes.container._place import Surroundings
 from gpuwhy.causes.driver import _cuda_errors as errors
+from gpuwhy.causes.driver import _program_cuda as cuda
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -161,8 +162,10 @@ def _excluded(
     hidden = case.facts.value("env.CUDA_VISIBLE_DEVICES", "unknown")
     if hidden in ("", "-1") and match.sign in (errors.NO_DEVICE.name, "engine-finds-no-gpu"):
         return RuledOut("CUDA_VISIBLE_DEVICES hides the GPUs from the process", (quoted,))
-    if match.sign in (errors.INSUFFICIENT.name,) and not where.is_container and case.facts.value("driver"):
-        return RuledOut(f"a driver is there: {case.facts.value('driver')}", (quoted,))
+    driver = cuda.read_driver(case)
+    is_old = driver is not None and not cuda.is_enough(driver, cuda.read_program_cuda(case))
+    if match.sign == errors.INSUFFICIENT.name and is_old and driver is not None and not where.is_container:
+        return RuledOut(f"a driver is there: {driver.version or driver.cuda}", (*driver.evidence, quoted))
     return None
 
 
@@ -180,7 +183,7 @@ def _certainty(
     case: Case, match: Match, where: Surroundings, access: GpuAccess | Unknown, setup: ContainerSetup | Unknown
 ) -> tuple[Certainty, int]:  # fmt: skip
     is_absent = isinstance(access, GpuAccess) and access.is_libcuda_known and access.libcuda is None
-    is_unasked = isinstance(setup, ContainerSetup) and (setup.has_no_gpus or setup.lacks_compute)
+    is_unasked = (isinstance(setup, ContainerSetup) and (setup.has_no_gpus or setup.lacks_compute)) or _is_void(case)
     if is_unasked or _lacks_compute(case, access, setup):
         return (Certainty.PROVEN if is_absent else Certainty.LIKELY), 84
     if is_absent and where.is_container:
@@ -203,6 +206,15 @@ def _certainty(
     if where.is_container and place.any_listing(case) is None:
         strength += 14
     return Certainty.POSSIBLE, strength
+
+
+def _is_void(case: Case) -> bool:
+    """NVIDIA_VISIBLE_DEVICES asks for nothing, or the device files were looked for in vain."""
+    asked = case.facts.value("env.NVIDIA_VISIBLE_DEVICES", "unknown")
+    if asked is None or str(asked).strip().lower() in ("", "void", "none"):
+        return True
+    devices = [fact.value for path, fact in case.facts.group("files").items() if path.startswith("/dev/nvidia")]
+    return bool(devices) and all(value is None or "absent" in str(value) or "No such" in str(value) for value in devices)  # fmt: skip
 
 
 def _is_image_build(case: Case) -> bool:

@@ -101,7 +101,7 @@ def container_toolkit_missing(case: Case) -> Judgement:
         return None
     quoted = case.evidence(match, _MEANING[match.sign])
     runtimes = case.fact("container.runtime")
-    if match.sign in ("no-device-driver", "unknown-runtime") and isinstance(runtimes, Fact) and "nvidia" in str(runtimes.value or "").lower() and "snap" not in str(runtimes.value).lower():  # fmt: skip
+    if match.sign in ("no-device-driver", "unknown-runtime") and isinstance(runtimes, Fact) and _has_nvidia(str(runtimes.value or "")):  # fmt: skip
         return RuledOut("the engine has the NVIDIA runtime", (runtimes.evidence, quoted))
     certainty, strength = _CERTAINTY[match.sign]
     daemon = _other_daemon(case)
@@ -150,6 +150,11 @@ _CERTAINTY = {
     "plugin-without-nvml": (Certainty.LIKELY, 70),
     "gpu-not-schedulable": (Certainty.POSSIBLE, 35),
 }
+
+
+def _has_nvidia(runtimes: str) -> bool:
+    """The list of runtimes holds nvidia. Prose that says it is missing, or names a snap, does not count."""
+    return "nvidia" in runtimes.lower() and re.search(r"\b(?:no|not|without|missing|lacks?|only|snap)\b", runtimes, re.IGNORECASE) is None  # fmt: skip
 
 
 def _other_daemon(case: Case) -> str:

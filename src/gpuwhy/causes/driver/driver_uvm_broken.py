@@ -21,6 +21,8 @@ _SLEPT = re.compile(
     r"PM: suspend (?:entry|exit)|PM: hibernation|systemd-suspend|systemd-sleep|\b(?:after|from|since) (?:a |the )?(?:suspend|sleep|hibernat|resum|standby|wak)|(?:suspend(?:ed)?|sleep|slept|hibernat\w{1,4}|wak(?:e|ing) up|resume)\b.{0,60}(?:laptop|computer|machine|pc|host|server|system)|(?:laptop|computer|machine|pc|host|system) .{0,40}\b(?:sleeps?|slept|suspend(?:ed|s)?|hibernat\w{1,4}|woke|wakes|resumed)\b",
     re.IGNORECASE,
 )  # fmt: skip
+_KERNEL_SLEPT = re.compile(r"PM: suspend|PM: hibernation|systemd-(?:suspend|sleep)")
+_KERNEL_FAULT = re.compile(r"nvidia[-_]uvm.{0,80}(?:fail|fatal|error|Unknown symbol|disagrees|not found)|uvm_\w{2,40}.{0,60}(?:fail|error|fatal)", re.IGNORECASE)  # fmt: skip
 _NVML_UNKNOWN = re.compile(r"Failed to initialize NVML: Unknown Error|NVMLError_Unknown", re.IGNORECASE)
 
 
@@ -83,11 +85,11 @@ def driver_uvm_broken(case: Case, access: GpuAccess | Unknown) -> Judgement:
         component="driver",
         title="CUDA cannot start although nvidia-smi works: the driver's unified-memory module (nvidia_uvm) does not answer",
         chain=(
-            Link("The machine was suspended" if state.slept else "nvidia_uvm is in a broken state, or not loaded", state.slept or (quoted if match.sign == "uvm-module-fails" else inferred("suspend and resume is the usual reason"))),
+            Link("The machine was suspended" if state.slept else "nvidia_uvm is in a broken state, or not loaded", state.slept or state.fault or (quoted if match.sign == "uvm-module-fails" else inferred("suspend and resume is the usual reason"))),
             Link("nvidia_uvm does not answer, while the rest of the driver does", state.fails_on_host or state.smi or inferred("nobody tried cuInit on the host")),
             Link("CUDA fails with an unknown error", quoted),
         ),
-        evidence=(quoted, *(e for e in (state.fails_on_host, state.smi, state.slept) if e is not None)),
+        evidence=(quoted, *(e for e in (state.fails_on_host, state.smi, state.slept, state.fault) if e is not None)),
         explains=case.explains(match),
         missing=_missing(case) if is_open else (),
         rivals=("container-devices-lost", "no-device-visible") if is_open else (),
@@ -102,11 +104,12 @@ def driver_uvm_broken(case: Case, access: GpuAccess | Unknown) -> Judgement:
 
 
 class State(Struct, frozen=True):
-    """What speaks for the module: cuInit fails on the host, nvidia-smi works, the machine slept."""
+    """What speaks for the module: cuInit fails on the host, nvidia-smi works, the machine slept, the kernel complains."""
 
     fails_on_host: Evidence | None
     smi: Evidence | None
     slept: Evidence | None
+    fault: Evidence | None
 
 
 def _state(case: Case, access: GpuAccess | Unknown) -> State:
@@ -116,17 +119,31 @@ def _state(case: Case, access: GpuAccess | Unknown) -> State:
             fails = access.evidence["cuinit.host"]
         works = [key for key, ok in (("nvidia_smi.host", access.smi_host), ("nvidia_smi.container", access.smi_container)) if ok]  # fmt: skip
         smi = access.evidence[works[0]] if works else None
-    return State(fails, smi or place.any_listing(case), _slept(case))
+    return State(fails, smi or place.any_listing(case), _slept(case), _fault(case))
 
 
 def _slept(case: Case) -> Evidence | None:
+    told = _in_journal(case, _KERNEL_SLEPT, "the machine was suspended")
+    return told or next((place.quoted(name, line, "the machine was suspended") for name, line in place.lines(case) if _SLEPT.search(line.text[:500])), None)  # fmt: skip
+
+
+def _fault(case: Case) -> Evidence | None:
+    """A fault of the module in the kernel log, or its device file looked for in vain."""
+    device = case.fact("files./dev/nvidia-uvm")
+    if isinstance(device, Fact) and (device.value is None or "No such" in str(device.value)):
+        return device.evidence
+    return _in_journal(case, _KERNEL_FAULT, "the module complains in the kernel log")
+
+
+def _in_journal(case: Case, pattern: re.Pattern[str], statement: str) -> Evidence | None:
     for key in ("journal", "kernel_log"):
         fact = case.fact(key)
-        lines = fact.value if isinstance(fact, Fact) and isinstance(fact.value, list | tuple) else ()
-        for line in lines:
-            if isinstance(fact, Fact) and re.search(r"PM: suspend|PM: hibernation|systemd-(?:suspend|sleep)", str(line)[:500]):  # fmt: skip
-                return Evidence("the machine was suspended", str(line)[:400], fact.evidence.place, fact.evidence.standing)  # fmt: skip
-    return next((place.quoted(name, line, "the machine was suspended") for name, line in place.lines(case) if _SLEPT.search(line.text[:500])), None)  # fmt: skip
+        if not isinstance(fact, Fact) or not isinstance(fact.value, list | tuple):
+            continue
+        for line in fact.value:
+            if pattern.search(str(line)[:500]):
+                return Evidence(statement, str(line)[:400], fact.evidence.place, fact.evidence.standing)
+    return None
 
 
 def _meaning(match: Match) -> str:
@@ -148,9 +165,9 @@ def _excluded(case: Case, access: GpuAccess | Unknown, quoted: Evidence) -> Rule
 
 
 def _certainty(match: Match, state: State) -> tuple[Certainty, int]:
-    if state.fails_on_host and state.smi and state.slept:
+    if state.fails_on_host and state.smi and (state.slept or state.fault):
         return Certainty.PROVEN, 85
-    if state.fails_on_host or (state.slept and match.sign != "uvm-module-fails"):
+    if state.fails_on_host or state.fault or (state.slept and match.sign != "uvm-module-fails"):
         return Certainty.LIKELY, 72
     if match.sign == "uvm-module-fails":
         return Certainty.LIKELY, 66

@@ -57,13 +57,13 @@ _VALUE_SEEN = re.compile(r"CUDA_VISIBLE_DEVICES(?:\W{1,4}(?:is|was|to|set|to) ){
         ),
         says(
             "ordinal-out-of-range",
-            ("invalid device ordinal", "invaliddevice", "invalid device id", "num_gpus=", "rank is out of bounds", "cuda_error_invalid_device", "device_count", "is out of bounds"),
-            r"CUDA[^\n]{0,40}invalid device ordinal|invalid device ordinal|CUDA_ERROR_INVALID_DEVICE\b|cudaErrorInvalidDevice\b|AssertionError: Invalid device id|device >= 0 && device < num_gpus|local rank \d{0,4} ?is out of bounds|Invalid CUDA 'device=|Device index must be \d",
+            ("invalid device ordinal", "invaliddevice", "invalid device id", "num_gpus=", "rank is out of bounds", "than the number of available gpus", "than the number of gpus", "cuda_error_invalid_device", "device_count", "is out of bounds"),
+            r"CUDA[^\n]{0,40}invalid device ordinal|invalid device ordinal|CUDA_ERROR_INVALID_DEVICE\b|cudaErrorInvalidDevice\b|AssertionError: Invalid device id|device >= 0 && device < num_gpus|local rank \d{0,4} ?is out of bounds|(?:larger|greater|more) than the number of (?:available )?GPUs|Invalid CUDA 'device=|Device index must be \d",
         ),
         says(
             "ray-has-no-gpu",
-            ("exceeds the total number of available gpus", "current node has no gpu", "does not allocate any gpus", "required gpus exceeds", "no available node types can fulfill", "every node should have a gpu"),
-            r"(?:required )?GPUs exceeds the total number of available GPUs|Current node has no GPU available|Ray does not allocate any GPUs|Every node should have a GPU",
+            ("exceeds the total number of available gpus", "current node has no gpu", "does not allocate any gpus", "required gpus exceeds", "no available node types can fulfill", "every node should have a gpu", "less than total desired gpus", "cannot provide a placement group"),
+            r"(?:required )?GPUs exceeds the total number of available GPUs|Current node has no GPU available|Ray does not allocate any GPUs|Every node should have a GPU|Total available GPUs \d{1,5} is less than total desired GPUs|No available node types can fulfill resource requests?[^\n]{0,40}GPU|Cannot provide a placement group[^\n]{0,80}GPU",
         ),
     ],
 )  # fmt: skip
