@@ -104,7 +104,7 @@ def container_gpu_not_passed(
             Link("The program finds no driver", quoted),
         ),
         evidence=(quoted, *shown),
-        explains=case.explains(match, case.found("engine-finds-no-gpu")),
+        explains=case.explains(match, case.found("engine-finds-no-gpu"), case.found(errors.NO_DEVICE.name)),
         missing=_missing(case, match) if is_open else (),
         rivals=_rivals(match) if is_open else (),
         remedies=_remedies(case, match, where, lacks_compute),

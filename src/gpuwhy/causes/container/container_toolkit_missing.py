@@ -25,7 +25,7 @@ _ROOTLESS = re.compile(r"rootless|\.config/docker|/run/user/\d{1,6}/(?:docker|po
         says("no-device-driver", "could not select device driver", r"could not select device driver ?(?:\\?[\"'](?P<driver>\w{0,40})\\?[\"'])?(?: with capabilities)?"),
         says(
             "unknown-runtime",
-            ("runtime", ),
+            ("unknown runtime", "unknown or invalid runtime", "runtimehandler", "no runtime for", "runtime \"nvidia", "runtime 'nvidia", "runtime nvidia", "runtime `nvidia", "runtime handler nvidia", "nvidia runtime"),
             r"[Uu]nknown (?:or invalid )?runtime (?:specified|name):? ?\W{0,3}nvidia|no runtime for \W{0,3}nvidia\W{0,3} is configured|RuntimeHandler \W{0,3}nvidia\W{0,3} not supported|runtime \W{0,3}nvidia\W{0,3} (?:not found|is not (?:configured|installed|registered|known))|unable to find runtime \W{0,3}nvidia|failed to find runtime handler nvidia|default OCI runtime \W{0,3}nvidia\W{0,3} not found|The server is not configured with the nvidia runtime",
         ),
         says(

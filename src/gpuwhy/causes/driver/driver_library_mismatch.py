@@ -43,7 +43,7 @@ _MODULE_LINE = r"NVRM version:.{0,80}?\bKernel Module\b.{0,30}?\s(?P<module>\d{3
         says("module-version", "nvrm version", _MODULE_LINE),
         says(
             "package-version",
-            ("nvidia", "libcuda1"),
+            ("ii  nvidia", "ii  libnvidia", "ii  libcuda1", "nvidia-driver-", "nvidia-driver ", "nvidia-utils", "libnvidia-"),
             r"^\W{0,3}ii?\s{1,4}(?P<package>(?:lib)?nvidia-[\w.+:-]{1,60}|libcuda1[\w.+:-]{0,30})\s{1,60}(?P<library>\d{3}\.\d{1,4}(?:\.\d{1,4})?)|^(?P<package2>nvidia-driver[\w.+-]{0,60}?|nvidia-utils|libnvidia-[\w-]{1,30})[- ](?:\d:)?(?P<library2>\d{3}\.\d{1,4}(?:\.\d{1,4})?)-",
         ),
         says(

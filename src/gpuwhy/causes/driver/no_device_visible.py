@@ -102,7 +102,7 @@ def no_device_visible(
     match = place.earliest(case, "variable-hides-all", "variable-unreadable")
     if match is None:
         match = place.earliest(case, "ordinal-out-of-range", "ray-has-no-gpu", errors.NO_DEVICE.name) or place.earliest(case, "no-gpu-found", errors.START_FAILS.name)  # fmt: skip
-    if match is None or (match.sign == "no-gpu-found" and (_is_aside(case, match) or case.found("driver-itself-missing"))):  # fmt: skip
+    if match is None or _is_of_another(case, match, seen):
         return None
     where = place.read_surroundings(case)
     quoted = case.evidence(match, "the process is shown no GPU" if match.sign != "ordinal-out-of-range" else "the process is shown fewer GPUs than it asks for")  # fmt: skip
@@ -285,6 +285,9 @@ def _fewer_ranks(case: Case) -> Remedy:
     )  # fmt: skip
 
 
-def _is_aside(case: Case, match: Match) -> bool:
-    """A remark beside another failure: programs without a GPU often go on with the CPU."""
-    return match.event is None and case.incident.primary is not None
+def _is_of_another(case: Case, match: Match, seen: Variable) -> bool:
+    """The text says that the driver itself is missing; or it is a remark beside another failure: programs go on with the CPU."""
+    is_plain = match.sign in ("no-gpu-found", errors.NO_DEVICE.name, errors.START_FAILS.name)
+    if is_plain and not seen.hides_all and case.found("driver-itself-missing") is not None:
+        return True
+    return match.sign == "no-gpu-found" and match.event is None and case.incident.primary is not None
