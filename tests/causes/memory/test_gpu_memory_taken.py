@@ -144,3 +144,17 @@ def test_near_miss_the_own_process_in_a_container_is_listed_by_its_number(judge_
 def test_near_miss_a_port_that_is_busy(judge_report: Judge) -> None:
     text = "OSError: [Errno 16] Device or resource busy\nOSError: [Errno 98] Address already in use\n"
     assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+def test_the_server_itself_in_the_process_list_is_no_proof(judge_report: Judge, finding: Find) -> None:
+    text = "vllm serve m\nvllm.v1.engine: start\n" + BARE
+    found = finding(
+        judge_report(text, {"gpu_processes": ["GPU 0: process 88 (VLLM::EngineCore) holds 71234 MiB"]}), CAUSE
+    )
+    assert found.certainty is not Certainty.PROVEN
+
+
+def test_left_over_workers_are_strangers(judge_report: Judge) -> None:
+    text = "vllm serve m\nvllm.v1.engine: start\n" + BARE
+    facts = {"gpu_processes": ["GPU 0: leftover VLLM::EngineCore of the previous start, 71234 MiB"]}
+    assert judge_report(text, facts).findings[0].certainty is Certainty.PROVEN

@@ -138,3 +138,21 @@ def test_near_miss_the_kernel_s_killer_on_unified_memory(judge_report: Judge) ->
 def test_near_miss_a_driver_that_is_short_outside_of_loading(judge_report: Judge) -> None:
     text = "kernel: NVRM: nvCheckOkFailedNoLog: Check failed: Out of memory [NV_ERR_NO_MEMORY]\n"
     assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+def test_ollama_s_layout_that_cannot_be_allocated_is_one_of_weights(judge_report: Judge) -> None:
+    text = (
+        'time=2025-10-01T10:00:00Z level=INFO source=server.go:1271 msg="loading model"\n'
+        "ggml_backend_cuda_buffer_type_alloc_buffer: allocating 9000.00 MiB on device 0: cudaMalloc failed: out of memory\n"
+        "ggml_gallocr_reserve_n: failed to allocate CUDA0 buffer of size 9437184000\n"
+        'time=2025-10-01T10:00:01Z level=INFO source=sched.go:450 msg="Load failed" error="memory layout cannot be allocated with num_gpu = 65"\n'
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == (CAUSE, "ollama")
+
+
+def test_an_out_of_memory_that_torch_masks(judge_report: Judge) -> None:
+    """Without NVML the allocator cannot write its report, and fails at an assertion of its own."""
+    message = 'RuntimeError: NVML_SUCCESS == DriverAPI::get()->nvmlInit_v2_() INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator.cpp":830'
+    first = judge_report(traceback("transformers/modeling_utils.py", "from_pretrained", message)).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)

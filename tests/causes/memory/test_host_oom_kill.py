@@ -164,3 +164,10 @@ def test_near_miss_a_kill_after_another_failure(judge_report: Judge) -> None:
         "Worker proc VllmWorker-1 died unexpectedly (exit code: -9), shutting down executor.\n"
     )
     assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+def test_a_kernel_log_with_the_kill_proves_it(judge_report: Judge) -> None:
+    line = "Out of memory: Killed process 2583 (python) total-vm:1481207384kB, anon-rss:1044530552kB"
+    first = judge_report("loading blk.42.attn_kv_b.weight to cuda:0\nKilled\n", {"kernel_log": [line]}).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.PROVEN)
+    assert line in [evidence.quote for evidence in first.evidence]

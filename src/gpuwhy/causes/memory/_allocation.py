@@ -52,6 +52,9 @@ _OWN = re.compile(rf"this process has {_SIZE} memory in use")
 _OTHER = re.compile(rf"\bProcess (\d{{1,10}}) has {_SIZE} memory in use")
 _DEVICE = re.compile(r"\bGPU (\d{1,2}) has a total|\(GPU (\d{1,2});|on device (\d{1,2})\b|current device: (\d{1,2})\b|Allocation on device (\d{1,2})\b")  # fmt: skip
 LINES_OF_A_MESSAGE = 6
+NEAR = 200
+MOST_READ = 8
+"""Failures that are read in full: each costs a pass over the log."""
 CONTEXT = GIB
 """What a process holds beside torch's allocator as a rule: CUDA context, cuBLAS, small communicators."""
 COMMUNICATORS = 3 * GIB
@@ -111,23 +114,20 @@ class Allocation(Struct, frozen=True):
 
 def failed_allocation(case: Case) -> Allocation | None:
     """The first failed GPU allocation of the log, the one with figures before one without."""
-    read = [_read(case, match) for match in case.all(SIGN.name) if _is_failure(match)]
-    if not read:
+    matches = [match for match in case.all(SIGN.name) if _is_failure(match)]
+    if not matches:
         return None
-    first = read[0]
-    if first.total is None:
-        # A wrapper or another rank often repeats the failure with the figures.
-        return next((each for each in read if each.total is not None and _is_near(each, first)), first)
-    return first
+    first = _read(case, matches[0])
+    if first.total is not None:
+        return first
+    # A wrapper or another rank often repeats the failure with the figures.
+    near = [match for match in matches[1:] if abs(match.line.number - matches[0].line.number) < NEAR][:MOST_READ]
+    return next((each for match in near if (each := _read(case, match)).total is not None), first)
 
 
 def _is_failure(match: Match) -> bool:
     text = match.text
     return not match.is_code and match.line.level not in ("info", "debug") and not _NOT_THIS.search(text) and not _ADVICE.search(text)  # fmt: skip
-
-
-def _is_near(one: Allocation, other: Allocation) -> bool:
-    return abs(one.match.line.number - other.match.line.number) < 200
 
 
 def _read(case: Case, match: Match) -> Allocation:

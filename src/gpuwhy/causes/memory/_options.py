@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from gpuwhy.causes._case import Case
 from gpuwhy.knowledge import components
-from gpuwhy.knowledge.engine_messages import engine_of_message, engine_of_messages
+from gpuwhy.knowledge.engine_messages import engine_of_log, engine_of_message
 from gpuwhy.model.remedy import Remedy
 
 
@@ -74,6 +74,8 @@ _SET = re.compile(
 )
 _NAMES = ("gpu_memory_utilization", "mem_fraction_static", "cache_max_entry_count")
 LONGEST_LOG = 20000
+SAMPLE = 2000
+"""Lines from the start of a log in which its engine gives itself away."""
 
 
 def fraction_in_use(case: Case) -> float | None:
@@ -134,7 +136,7 @@ _CARRIERS = _LOADERS | {"torch", "triton", "nccl", "ray"}
 
 def engine_in_log(case: Case) -> str:
     """The engine that the log names, else the one whose messages stand in it."""
-    return case.engine or engine_of_messages(line.raw for log in case.incident.logs for line in log.lines[:LONGEST_LOG])
+    return engine_of_log(case.engine, [line.raw for log in case.incident.logs for line in log.lines[:SAMPLE]])
 
 
 def component_of(case: Case, near: str | None, message: str = "") -> str:
@@ -143,5 +145,5 @@ def component_of(case: Case, near: str | None, message: str = "") -> str:
     if engine in ("llama.cpp", "comfyui") or not engine:
         if near and near not in _CARRIERS:
             return near
-        return engine or ("transformers" if near in _LOADERS else near) or "torch"
+        return engine or ("transformers" if near in _LOADERS else "torch")
     return _ALIASES.get(engine, components.canonical(engine) or engine)

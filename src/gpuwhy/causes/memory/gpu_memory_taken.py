@@ -29,6 +29,8 @@ _LLAMA_FREE = re.compile(r"- (\d{1,7}) MiB free")
 _LLAMA_TOTAL = re.compile(r"VRAM: (\d{1,7}) MiB")
 _SMI_PROCESS = re.compile(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A|\d{1,3})\s{1,8}(?:N/A|\d{1,3})\s{1,10}(\d{1,10})\s{1,8}(?:C|G|C\+G|M\+C)\s{1,8}(\S.{0,80}?)\s{1,40}(\d{1,7})MiB\s{1,4}\|")  # fmt: skip
 _LITERAL = ("less-than-desired", "moved", "unbalanced", "busy")
+_OWN_ENGINE = re.compile(r"vllm|EngineCore|VLLM::|sglang|llama[-_]server|ollama|trtllm|lmdeploy", re.IGNORECASE)
+_LEFT_OVER = re.compile(r"left[- ]?over|stale|zombie|previous|earlier|\bold\b|orphan|another|\bother\b|second|co-?tenant|different|crashed", re.IGNORECASE)  # fmt: skip
 _DISPLAY = re.compile(r"Xorg|gnome|Xwayland|kwin|plasma|compiz|explorer\.exe|dwm\.exe|firefox|chrome", re.IGNORECASE)
 
 
@@ -97,7 +99,7 @@ def gpu_memory_taken(case: Case, holders: GpuHolders | Unknown) -> Judgement:
         return None
     if isinstance(holders, GpuHolders) and not holders.holders and taken.kind in ("allocation", "unknown"):
         return RuledOut("nobody else holds memory on the GPUs", (holders.evidence,))
-    certainty = _certainty(taken, holders)
+    certainty = _certainty(case, taken, holders)
     others = _others(taken, holders)
     quoted = _quoted(case, taken)
     seen = holders.evidence if isinstance(holders, GpuHolders) and holders.holders else None
@@ -109,7 +111,7 @@ def gpu_memory_taken(case: Case, holders: GpuHolders | Unknown) -> Judgement:
             Link("Another process holds memory on this GPU" if taken.kind != "moved" else "Another process on this GPU gives memory back", seen or inferred("the figures leave no other reading, or nobody looked")),
             Link("The server finds less free, or a moving amount", quoted),
         ),
-        evidence=tuple(each for each in (quoted, seen, *_smi(case)) if each is not None),
+        evidence=tuple(each for each in (quoted, seen, case.fact_evidence("env.CUDA_VISIBLE_DEVICES"), *_smi(case)) if each is not None),
         explains=case.explains(taken.match, taken.allocation.match if taken.allocation else None),
         missing=_missing(case, certainty),
         rivals=() if certainty is Certainty.PROVEN else _rivals(taken),
@@ -185,8 +187,17 @@ def _others(taken: Taken, holders: GpuHolders | Unknown) -> tuple[Holder, ...]:
     return _strangers(holders.on(taken.allocation.device if taken.allocation else None))
 
 
-def _certainty(taken: Taken, holders: GpuHolders | Unknown) -> Certainty:
-    is_seen = bool(_others(taken, holders))
+def _is_stranger(case: Case, holder: Holder) -> bool:
+    """Whether a listed process is surely not the failing server itself: its kind of program may be its own."""
+    if not _OWN_ENGINE.search(holder.text) or _LEFT_OVER.search(holder.text):
+        return True
+    return (
+        bool(case.engine) and case.engine.lower() not in holder.text.lower() and "enginecore" not in holder.text.lower()
+    )
+
+
+def _certainty(case: Case, taken: Taken, holders: GpuHolders | Unknown) -> Certainty:
+    is_seen = any(_is_stranger(case, each) for each in _others(taken, holders))
     if taken.kind == "moved":
         return Certainty.PROVEN if _MOVED.search(taken.match.text) or is_seen else Certainty.LIKELY
     if taken.kind == "less-than-desired":
@@ -195,7 +206,8 @@ def _certainty(taken: Taken, holders: GpuHolders | Unknown) -> Certainty:
         return Certainty.PROVEN if is_seen or is_much else Certainty.LIKELY
     if taken.kind == "allocation":
         own = taken.allocation is not None and taken.allocation.own is not None
-        return Certainty.PROVEN if is_seen or own else Certainty.LIKELY
+        is_early = taken.stage is None or taken.stage.stage in (Stage.START, Stage.LOADING, Stage.UNKNOWN)
+        return Certainty.PROVEN if (is_seen and is_early) or own else Certainty.LIKELY
     if taken.kind in ("unbalanced", "begin"):
         return Certainty.PROVEN if is_seen else Certainty.LIKELY
     if is_seen:

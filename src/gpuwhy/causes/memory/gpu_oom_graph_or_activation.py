@@ -48,6 +48,7 @@ class Overflow(Struct, frozen=True):
             ("compute buffer", "compute pp buffer", "graph_reserve", "compute tg buffer", "gallocr_reserve"),
             r"failed to allocate (?:the )?(?:CUDA\d+ )?compute (?:\w{1,4} )?buffers?|failed to (?:reserve|allocate) (?:initial )?(?:compute )?(?:graph|buffers)|ggml_gallocr_reserve\w{0,4}: failed to allocate CUDA\d",
         ),
+        says("still-loading", ("memory layout cannot be allocated", "error loading model"), r"memory layout cannot be allocated|error loading model"),
         says("trtllm-resources", "could not be created: ", r"could not be created: (?:Model resources|Sampler|Additional executor resources|Guided decoder)"),
         allocations.SIGN,
         *budgets.SIGNS,
@@ -122,7 +123,8 @@ def gpu_oom_graph_or_activation(case: Case, holders: GpuHolders | Unknown) -> Ju
 def _read(case: Case) -> Overflow | None:
     allocation = allocations.failed_allocation(case)
     literal = case.found(*_LITERAL)
-    if literal is not None:
+    is_loading = literal is not None and literal.sign == "llama-compute" and case.found("still-loading") is not None
+    if literal is not None and not is_loading:
         return Overflow(literal, stages.stage_of(case, literal), allocation, is_literal=True)
     if allocation is None:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
@@ -48,6 +49,8 @@ class Kill(Struct, frozen=True):
     sizes: dict[str, int] = {}
 
 
+MOST_READ = 10
+"""Deaths that are looked at: each costs a pass over the log, and a crash loop repeats them."""
 _KERNEL = ("kernel-killed", "kernel-oom")
 _MANAGER = ("supervisor", "ray", "daemon")
 _ALLOCATION = ("host-allocation", "refused")
@@ -127,7 +130,8 @@ def host_oom_kill(case: Case) -> Judgement:
     if excluded is not None:
         return excluded
     need = _need(case)
-    certainty = _certainty(kill, need)
+    told = _told_by_facts(case) if kill.kind in _BARE else None
+    certainty = Certainty.PROVEN if told is not None else _certainty(kill, need)
     quoted = case.evidence(
         kill.match, _STATEMENT.get(kill.kind, "a process ended by SIGKILL, which no program sends itself")
     )
@@ -137,7 +141,7 @@ def host_oom_kill(case: Case) -> Judgement:
         component="host-memory",
         title=_title(kill, need),
         chain=_chain(kill, need, quoted, facts),
-        evidence=(quoted, *_other_lines(case, kill), *facts[:3]),
+        evidence=(quoted, *((told,) if told is not None else ()), *_other_lines(case, kill), *facts[:3]),
         explains=case.explains(kill.match, *(m for m in case.all(*_KERNEL, *_MANAGER, *_BARE) if not _IS_COMPILER.search(m.text))),
         missing=_missing(case, certainty),
         rivals=_rivals(kill, certainty),
@@ -190,7 +194,7 @@ def _kernel_kill(case: Case, match: Match) -> Kill:
 def _bare(case: Case) -> Kill | None:
     """A kill that nobody explains: of a server, not of a build, and not what a supervisor did after another failure."""
     primary = case.incident.primary_event
-    for match in case.all("bare-killed", "killed-by-signal"):
+    for match in (*case.all("bare-killed")[:MOST_READ], *case.all("killed-by-signal")[:MOST_READ]):
         if match.is_code or _is_build(case, match) or match.line.level in ("info", "debug"):
             continue
         if any(
@@ -220,6 +224,18 @@ def _excluded(case: Case, kill: Kill) -> RuledOut | None:
         return RuledOut("the kernel log was read, and holds no kill for lack of memory", (log.evidence,))
     if all(_IS_COMPILER.search(line) for line in told):
         return RuledOut("the kernel killed a compiler", (log.evidence,))
+    return None
+
+
+def _told_by_facts(case: Case) -> Evidence | None:
+    """The kernel's line about a kill of something else than a compiler, in a log that was given beside the report."""
+    for key in ("kernel_log", "journal"):
+        log = case.fact(key)
+        if not isinstance(log, Fact) or not isinstance(log.value, list | tuple):
+            continue
+        for line in map(str, log.value):
+            if _VICTIM.search(line[:2000]) and not _IS_COMPILER.search(line[:2000]):
+                return msgspec.structs.replace(log.evidence, statement="the kernel killed it for lack of memory", quote=line)  # fmt: skip
     return None
 
 

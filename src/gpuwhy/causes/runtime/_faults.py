@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._component import WEAK, first_component
 from gpuwhy.knowledge import components
-from gpuwhy.knowledge.engine_messages import engine_of_messages
+from gpuwhy.knowledge.engine_messages import engine_of_log
 from gpuwhy.knowledge.known_faults import KnownFault, known_fault
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.experiments import Experiments
@@ -24,7 +24,8 @@ KERNEL_LIBRARIES = frozenset(
 )  # fmt: skip
 BACKEND_FLAG = {"vllm": "--attention-backend", "sglang": "--attention-backend"}
 PACKAGES = {"flashinfer": "flashinfer-python", "sgl-kernel": "sgl-kernel", "flaggems": "flag_gems", "deepgemm": "deep-gemm"}  # fmt: skip
-LONGEST_LOG = 20000
+SAMPLE = 2000
+"""Lines from the start of a log in which its engine gives itself away."""
 _DRAFT = re.compile(r"speculative|draft|eagle|\bmtp\b|nextn|medusa", re.IGNORECASE)
 _PREFIX = re.compile(r"prefix[-_ ]cach|radix[-_ ]cache", re.IGNORECASE)
 _GRAPHS = re.compile(r"cuda_?graph|in replay\b|torch\.compile|inductor", re.IGNORECASE)
@@ -52,7 +53,7 @@ def component_of(case: Case, match: Match, experiments: Experiments | Unknown, *
 
 def engine_in_log(case: Case) -> str:
     """The engine that the log names, else the one whose messages stand in it."""
-    return case.engine or engine_of_messages(line.raw for log in case.incident.logs for line in log.lines[:LONGEST_LOG])
+    return engine_of_log(case.engine, [line.raw for log in case.incident.logs for line in log.lines[:SAMPLE]])
 
 
 def said(match: Match) -> str:

@@ -109,7 +109,7 @@ def _decisive(case: Case) -> Match | None:
     """The first line that shows damage. Where the program stopped by another error, only NaN is one: the rest is talk."""
     stopped = case.incident.primary_event
     for sign in _SIGNS:
-        for match in case.all(sign):
+        for match in case.all(sign)[:10]:
             if match.is_code or match.line.level == "debug":
                 continue
             own = match.event is not None and stopped is not None and match.event.id == stopped.id
@@ -160,6 +160,21 @@ def _component(case: Case, match: Match, fault: KnownFault | None, experiments: 
     return built or _backend(case)
 
 
+_LLAMA = ("llama.cpp", "ollama")
+
+
+def _llama_switches(engine: str) -> tuple[Remedy, ...]:
+    """llama.cpp has no choice of backends, but kernels that can be left out."""
+    if engine not in _LLAMA:
+        return ()
+    if engine == "ollama":
+        return (Remedy(kind="env", name="OLLAMA_FLASH_ATTENTION", value="0", summary="Without the fused attention kernel", is_sure=False, rank=1),)  # fmt: skip
+    return (
+        Remedy(kind="flag", name="--flash-attn", value="off", summary="Without the fused attention kernel", is_sure=False, rank=1),
+        Remedy(kind="flag", name="--cache-type-k", value="f16", summary="A cache that is not quantised", is_sure=False, rank=2),
+    )  # fmt: skip
+
+
 _BACKENDS = (("TRITON_ATTN", "vllm"), ("FLASH_ATTN", "vllm"), ("FLASHINFER", "flashinfer"), ("VLLM_", "vllm"), ("SGLANG_", "sglang"))  # fmt: skip
 
 
@@ -197,7 +212,8 @@ def _remedies(
             *faults.remedies_known(fault),
             *faults.remedies_tried(experiments),
             *((Remedy(kind="flag", name="--dtype", value="bfloat16", summary="bfloat16 has the range that float16 lacks", is_sure=half, rank=0),) if half or match.sign == "not-a-number" else ()),
-            *(() if built else (Remedy(kind="flag", name=backend, value=value, summary="Another attention backend", is_sure=bool(arms), rank=1),)),
+            *_llama_switches(engine),
+            *(() if built or engine in _LLAMA else (Remedy(kind="flag", name=backend, value=value, summary="Another attention backend", is_sure=bool(arms), rank=1),)),
             *((faults.newer(package, rank=2),) if package else ()),
         )
     )  # fmt: skip
