@@ -32,7 +32,7 @@ MAGIC = (
 )
 BINARY_SHARE = 0.3
 """Share of bytes in a sample that no text has, above which the input is no log."""
-_TEXT_BYTES = bytes(set(range(0x20, 0x100)) | set(b"\t\n\r\x0c\x08\x1b"))
+_TEXT_BYTES = bytes(set(range(0x20, 0x100)) | set(b"\t\n\r\x0c\x08\x1b\x1e"))
 
 
 class UnreadableLog(Exception):  # noqa: N818 - named after what it says

@@ -44,7 +44,7 @@ def split_streams(lines: Sequence[LogLine]) -> list[list[int]]:
                 adoption.stream.append(at)
                 continue
             del adopted[key]
-        if waiting and tracebacks.is_frame(line.text):
+        if waiting and tracebacks.is_frame(line.text) and not _has_own_head(stream, lines):
             owner = _owner(waiting, process)
             if owner is not None:
                 waiting.remove(owner)
@@ -57,6 +57,14 @@ def split_streams(lines: Sequence[LogLine]) -> list[list[int]]:
             waiting.append((process, stream))
             del waiting[:-64]
     return [stream for stream in streams.values() if stream]
+
+
+def _has_own_head(stream: list[int], lines: Sequence[LogLine]) -> bool:
+    """Whether a traceback without a writer's name has just begun in ``stream`` itself."""
+    if not stream:
+        return False
+    last = lines[stream[-1]]
+    return last.process is None and tracebacks.HEAD in last.text
 
 
 class _Adoption:
@@ -84,10 +92,15 @@ class _Adoption:
 
 
 def _owner(waiting: list[tuple[Process, list[int]]], key: Process | None) -> tuple[Process, list[int]] | None:
-    """Whose traceback a frame line of ``key`` continues: its own, one of the same process id, else the newest."""
+    """Whose traceback a frame line of ``key`` continues: its own, one of the same process id or place, else the newest."""
     for candidate in reversed(waiting):
         if candidate[0] == key:
             return candidate
     if key is not None and key.pid is not None:
         return next((candidate for candidate in reversed(waiting) if candidate[0].pid == key.pid), None)
-    return waiting[-1] if key is None or key.rank is None else None
+    if key is None:
+        return waiting[-1]
+    if key.rank is not None:
+        return None
+    place = key.host or key.name  # a container, whose processes name themselves only in the first lines of messages
+    return next((candidate for candidate in reversed(waiting) if candidate[0].host == place), None)

@@ -92,7 +92,7 @@ def peel(text: str, reference: float) -> Peeled | None:
     found = _AFTER_WORD.match(head, end)
     if found is not None:
         return text[found.end() :], _process(found.group(1) or found.group(2) or ""), None, level
-    if following == " " and head[end + 1 : end + 2] not in ("", "=", "<", ">"):
+    if following == " " and head[end + 1 : end + 2] not in ("=", "<", ">"):
         return text[end + 1 :], None, None, level
     return None
 

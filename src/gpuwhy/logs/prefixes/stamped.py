@@ -37,7 +37,7 @@ _AFTER = Pattern(
     rf"| *\| *(?P<l3>{WORDS}) *\| *(?:[^|\s]{{1,160}}:\d+ - |[\w.]{{1,80}} \| )?"
     r"|: (?P<l4>[IWEF]) [\w./-]+:\d+\] ?"
     rf"| \[(?P<l5>{WORDS})\](?: \[[^\]]{{1,80}}\])? ?"
-    r"| \[(?P<l7>debug|info|warning|error|critical) {0,4}\] "
+    r"| \[(?P<l7>debug|info|warning|error|critical) {0,8}\] "
     r"|\t(?P<l8>(?i:debug|info|warn|error|dpanic|panic|fatal))\t(?:[\w./-]{1,160}\.go:\d{1,6}\t)?"
     rf"|,(?P<l9>{WORDS}),[\w.]{{1,80}},"
     rf"|[ ,\t]+(?P<l6>{WORDS})(?= +[\[\w(])(?= +\[|  ?\d{{2,7}} \[| +[\w.$]+:| )"

@@ -22,6 +22,8 @@ MAX_RECORD = 64 << 10
 _MESSAGES = ("log", "message", "msg", "MESSAGE", "event", "text", "M", "body")
 _NESTED = ("fields", "record")
 """Where Rust's tracing puts the message, and loguru all but the text."""
+_LOGURU = ("text", "message")
+"""Only its text holds the exception."""
 _TIMES = ("time", "timestamp", "ts", "@timestamp", "asctime", "T")
 _LEVELS = ("level", "levelname", "severity", "lvl", "log.level", "severityText", "L")
 _DOCKER_STREAMS = ("stdout", "stderr")
@@ -54,7 +56,8 @@ def peel_json(text: str, _reference: float) -> Peeled | None:
     inner = next((record[key] for key in _NESTED if isinstance(record.get(key), dict)), None)
     if inner is not None:
         record = {**inner, **record}
-    message = next((record[key] for key in _MESSAGES if isinstance(record.get(key), str)), None)
+    messages = _LOGURU if "record" in record else _MESSAGES
+    message = next((record[key] for key in messages if isinstance(record.get(key), str)), None)
     if message is None:
         return None
     time = next((record[key] for key in _TIMES if key in record), None)
@@ -132,6 +135,8 @@ def peel_logfmt(text: str, _reference: float) -> Peeled | None:
 
 
 def _time(value: object) -> float | None:
+    if isinstance(value, dict):  # loguru, protobuf
+        value = value.get("timestamp", value.get("seconds"))
     if isinstance(value, bool):
         return None
     if isinstance(value, (int, float)):
