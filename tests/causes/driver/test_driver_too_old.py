@@ -85,6 +85,21 @@ def test_error_35_with_both_versions_is_proven(judge_report: Judge, finding: Fin
     assert "CUDA 13.0" in found.title
 
 
+@pytest.mark.parametrize(("said", "needs"), [
+    ("$ docker run --gpus all nvidia/cuda:13.0.1-runtime-ubuntu24.04 ./serve\n", "CUDA 13.0"),
+    ("image: registry.example/serve:1.2-cu130\n", "CUDA 13.0"),
+    ("torch==2.11.0\n", "CUDA 13.0"),
+    ("loaded /usr/local/lib/libcudart.so.13\n", "CUDA 13"),
+])  # fmt: skip
+def test_the_programs_cuda_is_read_from_what_names_it(
+    judge_report: Judge, finding: Find, said: str, needs: str
+) -> None:
+    found = finding(judge_report(said + INSUFFICIENT, {"driver": "550.54.15"}), CAUSE)
+    assert found.certainty is Certainty.PROVEN
+    assert found.title.endswith(needs)
+    assert ("driver", "nvidia", ">=580") in proposed(found)
+
+
 def test_the_fatal_line_is_quoted_and_not_the_warning_before_it(judge_report: Judge, finding: Find) -> None:
     text = "WARNING: failed to allocate 0.08 MB of pinned memory: CUDA driver version is insufficient for CUDA runtime version\n"
     found = finding(judge_report(text + INSUFFICIENT, {"driver": "470.182.03"}), CAUSE)

@@ -59,6 +59,13 @@ def test_an_own_build_can_be_repeated_with_an_older_toolkit(judge_report: Judge,
     assert ("package", "llama.cpp", "rebuild") in proposed(found)
 
 
+def test_a_library_from_an_index_is_replaced_and_not_rebuilt(judge_report: Judge, finding: Find) -> None:
+    text = "jaxlib.xla_extension.XlaRuntimeError: INTERNAL: Failed to load PTX text as a module: CUDA_ERROR_UNSUPPORTED_PTX_VERSION: the provided PTX was compiled with an unsupported toolchain.\n"
+    found = finding(judge_report(text), CAUSE)
+    assert ("package", "jax", "build with CUDA <= driver's CUDA") in proposed(found)
+    assert "rebuild" not in [value for _, _, value in proposed(found)]
+
+
 def test_a_wheel_on_a_data_centre_gpu_is_bridged(judge_report: Judge, finding: Find) -> None:
     text = PTX + '  File "/opt/venv/lib/python3.12/site-packages/vllm/v1/engine/core.py", line 1, in run\n'
     facts = {"gpu": "NVIDIA H100 PCIe", "driver": "550.144.03", "torch_cuda": "12.8"}

@@ -292,7 +292,7 @@ def _passing(where: Surroundings, *, is_sure: bool) -> tuple[Remedy, ...]:
     if where.kind == "podman":
         return (Remedy(kind="flag", name="--device", value="nvidia.com/gpu=all", is_sure=is_sure, summary="Give the container the GPUs by CDI"),)  # fmt: skip
     if where.kind == "apptainer":
-        return (Remedy(kind="flag", name="--nv", value="set", is_sure=is_sure, summary="Bind the host's driver into the container"),)  # fmt: skip
+        return (Remedy(kind="flag", name="--nv", is_sure=is_sure, summary="Bind the host's driver into the container"),)  # fmt: skip
     return (
         Remedy(
             kind="flag", name="--gpus", value="all", is_sure=is_sure, summary="Start the container with its GPUs",

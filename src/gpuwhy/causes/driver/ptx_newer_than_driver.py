@@ -18,6 +18,8 @@ from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _PREBUILT = re.compile(r"(?:site|dist)-packages/|vllm|sglang|torch\.|/usr/local/lib/ollama", re.IGNORECASE)
+_FROM_AN_INDEX = frozenset({"torch", "triton", "jax", "numba", "cupy", "onnxruntime", "tensorflow", "tensorrt", "bitsandbytes", "lmdeploy", "ctranslate2", "faster-whisper"})  # fmt: skip
+"""Libraries that hardly anybody builds: another release is installed instead."""
 _OWN_BUILD = frozenset({"llama.cpp", "whisper.cpp", "stable-diffusion.cpp", "koboldcpp", "gpustack", "exllama"})
 
 
@@ -167,6 +169,7 @@ def _remedies(case: Case, match: Match, driver: DriverCuda | None, program: Prog
     component = case.component_near(match, case.engine or None)
     texts = [match.text, *(frame.path for frame in match.frames), *(line.text[:500] for line in case.lines_around(match, 15, 15))]  # fmt: skip
     is_prebuilt = _is_prebuilt(case) or any(_PREBUILT.search(text) for text in texts)
+    is_prebuilt = is_prebuilt or component in _FROM_AN_INDEX
     is_own = component in _OWN_BUILD and not is_prebuilt
     name = case.engine if is_prebuilt and case.engine else component
     found = list(_bridges(case, program, is_prebuilt))
