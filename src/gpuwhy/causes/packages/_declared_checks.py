@@ -137,8 +137,18 @@ CHECKS: tuple[Check, ...] = (
         "jax, jaxlib and its plug-ins are of different releases", "jaxlib", "jax", direction="match:jax",
     ),
     _check(
+        "ray-cluster-lines",
+        "version mismatch: the cluster was started with",
+        rf"[Vv]ersion mismatch: The cluster was started with:? .{{0,40}}?Ray: (?P<want>{_V})",
+        "the nodes of the Ray cluster run different releases of Ray or Python",
+        "ray",
+        "the other nodes",
+        direction="match:cluster",
+        strength=87,
+    ),
+    _check(
         "ray-cluster", ("version mismatch: the cluster was started with", "this process on node"),
-        rf"[Vv]ersion mismatch: The cluster was started with:?(?:.{{0,40}}Ray: (?P<want>{_V}))?", "the nodes of the Ray cluster run different releases of Ray or Python", "ray", "the other nodes", direction="match:cluster", strength=86,
+        r"[Vv]ersion mismatch: The cluster was started with:?", "the nodes of the Ray cluster run different releases of Ray or Python", "ray", "the other nodes", direction="match:cluster", strength=86,
     ),
     _check(
         "tensorrt-engine", ("expecting library version", "version tag does not match", "engine plan file is not compatible", "engine version"),
@@ -160,7 +170,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     _check(
         "bitsandbytes-binary", ("configured cuda binary not found", "library not loaded: libbitsandbytes", "libbitsandbytes_cuda"),
-        r"(?:Configured (?:CUDA|ROCm) binary not found at \S{0,200}?|(?:cannot|can't|could not) (?:find|load|open).{0,60})libbitsandbytes_cuda(?P<want>\d{2,3})|libbitsandbytes_cuda(?P<want2>\d{2,3})\w{0,12}\.so: cannot open",
+        r"(?:Configured (?:CUDA|ROCm) binary not found at \S{0,200}?|(?:cannot|can't|could not) (?:find|load|open).{0,60})libbitsandbytes_cuda\d{2,3}|libbitsandbytes_cuda\d{2,3}\w{0,12}\.so: cannot open",
         "bitsandbytes has no binary for torch's CUDA version", "bitsandbytes", "torch", direction="newer", strength=80, why="it looks for a file named after torch's CUDA version",
     ),
     _check(

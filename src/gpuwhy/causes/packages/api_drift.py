@@ -343,14 +343,17 @@ def _remedies(case: Case, drift: Drift) -> tuple[Remedy, ...]:
     provider, consumer, component = asked.provider, asked.consumer, asked.out_of_step
     remedies: list[Remedy] = []
     fitting = drift.change.fitting if drift.change is not None else None
+    if provider == consumer and provider in parts.ENGINES:
+        return (
+            Remedy(kind="package", name=str(provider), value="reinstall", summary=f"Remove {provider} altogether and install it anew: its files are of two releases", check=(f"python -m pip show -f {provider}",)),
+            *parts.whole_engine(case),
+        )  # fmt: skip
     if provider is not None:
         remedies.append(_provider(case, provider, fitting, consumer, rank=0 if component == provider else 3))
     if consumer not in (None, USER_PROGRAM, provider):
         remedies.extend(_consumer(case, str(consumer), provider, drift.change, rank=0 if component == consumer else 2))
     if asked.is_remote_code:
         remedies.append(Remedy(kind="files", name="model code", value="newer revision", summary="Take the model repository's present revision, whose code may have been adapted", is_sure=False))  # fmt: skip
-    if provider == consumer and provider in parts.ENGINES:
-        remedies.append(Remedy(kind="package", name=str(provider), value="reinstall", rank=-1, summary=f"Remove {provider} altogether and install it anew: its files are of two releases", check=(f"python -m pip show -f {provider}",)))  # fmt: skip
     return tuple(remedies)
 
 

@@ -46,8 +46,8 @@ _FILE = r"[\w./\\+@~: -]{1,300}"
         says("not-a-package", "is not a package", r"No module named '(?P<name>[\w.]{1,80})'; '(?P<module>[\w.]{1,80})' is not a package"),
         says(
             "source-folder",
-            ("from its source directory", "c extensions", "repository rather than the c extensions", "source tree"),
-            r"torch/_C`? folder of the PyTorch repository|(?:should not try to )?import numpy from its source directory|(?P<module>\w{2,40}) (?:from|in) its source (?:directory|tree)",
+            ("from its source directory", "torch/_c", "repository rather than the c extensions", "source tree"),
+            r"torch/_C`? folder|PyTorch repository rather than the C extensions|(?:should not try to )?import numpy from its source directory|(?P<module>\w{2,40}) (?:from|in) its source (?:directory|tree)",
         ),
         says(
             "compiled-part-absent",

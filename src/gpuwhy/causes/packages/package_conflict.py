@@ -293,7 +293,7 @@ def _special(conflict: Conflict) -> tuple[Remedy, ...]:
             Remedy(kind="files", name="engine file", value="rebuild", summary="Build the engine file again with the TensorRT that loads it", cost="minutes to an hour on the same kind of GPU"),
             _package("tensorrt", "the release that built the engine", "Or run the release that built it", rank=2),
         )  # fmt: skip
-    if name == "ray-cluster":
+    if name.startswith("ray-cluster"):
         return (_package("ray", f"=={conflict.want}" if conflict.want else "match:cluster", "Run one release of Ray and Python on every node (one image)"),)  # fmt: skip
     if name == "python-too-old":
         return (Remedy(kind="package", name="python", value=conflict.want or "another", summary=f"Make an environment with Python {conflict.want or 'of a supported release'}", cost="a fresh environment"),)  # fmt: skip

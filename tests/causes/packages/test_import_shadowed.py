@@ -1,0 +1,71 @@
+"""import-shadowed: a file or folder of one's own answers to a module's name. Samples: Python 3.11 with such a file."""
+
+from __future__ import annotations
+
+import pytest
+from tests.causes.packages.texts import SITE, Find, Judge, names, remedies, ruled_out, traceback
+
+from gpuwhy.model.finding import Certainty
+
+CAUSE = "import-shadowed"
+TIMEIT = traceback(
+    "IndexError: list index out of range",
+    (f"{SITE}/torch/utils/benchmark/utils/timer.py", "<module>", "import timeit"),
+    ("/opt/user/bench/timeit.py", "<module>", "n = int(sys.argv[1])"),
+)
+CHECKOUT = traceback(
+    "ModuleNotFoundError: No module named 'vllm._C'",
+    ("/opt/user/vllm/vllm/__init__.py", "<module>", "from vllm.engine import X"),
+    ("/opt/user/vllm/vllm/platforms/cuda.py", "<module>", "import vllm._C  # noqa"),
+)
+
+
+@pytest.mark.parametrize("text", [
+    TIMEIT,
+    "AttributeError: module 'random' has no attribute 'Random' (consider renaming '/work/random.py' since it has the same name as the standard library module named 'random' and prevents importing that standard library module)\n",
+    traceback("AttributeError: partially initialized module 'queue' has no attribute 'SimpleQueue' (most likely due to a circular import)", ("/opt/user/proj/queue.py", "<module>", "from vllm import LLM"), ("/usr/lib/python3.11/concurrent/futures/thread.py", "<module>", "import queue"), ("/opt/user/proj/queue.py", "<module>", "import torch")),
+    "ImportError: cannot import name 'Literal' from 'typing' (/opt/user/app/typing.py)\n",
+    "ImportError: Failed to load PyTorch C extensions:\n    It appears that PyTorch has loaded the `torch/_C` folder\n    of the PyTorch repository rather than the C extensions which\n    are expected in the `torch._C` namespace.\n",
+])  # fmt: skip
+def test_the_file_is_seen(judge_report: Judge, finding: Find, text: str) -> None:
+    judgement = judge_report(text)
+    found = finding(judgement, CAUSE)
+    assert judgement.findings[0] == found
+    assert found.certainty is Certainty.PROVEN
+    assert found.component == "user-program"
+
+
+def test_the_file_is_renamed(judge_report: Judge, finding: Find) -> None:
+    proposed = remedies(finding(judge_report(TIMEIT), CAUSE))
+    assert ("files", "timeit.py", "rename") in proposed
+    assert ("config", "working directory", "another folder") in proposed
+
+
+@pytest.mark.parametrize("text", [
+    traceback("ImportError: cannot import name 'jit' from 'triton' (unknown location)", ("/opt/user/run.py", "<module>", "from triton import jit")),
+    traceback("AttributeError: module 'triton' has no attribute 'jit'", ("/opt/user/main.py", "<module>", "triton.jit")),
+    CHECKOUT,
+])  # fmt: skip
+def test_a_folder_in_the_way_is_likely_and_its_place_is_asked_for(
+    judge_report: Judge, finding: Find, text: str
+) -> None:
+    found = finding(judge_report(text), CAUSE)
+    assert found.certainty is Certainty.LIKELY
+    assert any(missing.key.startswith("files.") for missing in found.missing)
+
+
+def test_the_place_of_the_module_decides(judge_report: Judge, finding: Find) -> None:
+    own = judge_report(CHECKOUT, {"files.vllm.__file__": "/opt/user/vllm/vllm/__init__.py"})
+    assert finding(own, CAUSE).certainty is Certainty.PROVEN
+    assert CAUSE in ruled_out(judge_report(CHECKOUT, {"files.vllm.__file__": f"{SITE}/vllm/__init__.py"}))
+
+
+@pytest.mark.parametrize("text", [
+    f"ImportError: cannot import name 'AutoModelForVision2Seq' from 'transformers' ({SITE}/transformers/__init__.py)\n",
+    f"ImportError: cannot import name 'X' from partially initialized module 'sglang.srt.x' (most likely due to a circular import) ({SITE}/sglang/srt/x.py)\n",
+    traceback("RuntimeError: CUDA error: out of memory", ("/opt/user/app/types.py", "run", "model.generate()")),
+    traceback("ModuleNotFoundError: No module named 'vllm._C'", (f"{SITE}/vllm/platforms/cuda.py", "<module>", "import vllm._C")),
+    traceback("AttributeError: module 'asyncio' has no attribute 'coroutine'", (f"{SITE}/old/x.py", "<module>", "@asyncio.coroutine")),
+])  # fmt: skip
+def test_near_misses_are_others(judge_report: Judge, text: str) -> None:
+    assert CAUSE not in names(judge_report(text))
