@@ -144,6 +144,8 @@ def _of_rendezvous(case: Case, port: TakenPort) -> tuple[Remedy, ...]:
             Remedy(kind="flag", name="--master-port", value="a free port", summary="Give this job a rendezvous port of its own (or --rdzv-endpoint=localhost:0)"),
             other,
         )  # fmt: skip
+    if case.engine == "text-generation-inference":
+        return (Remedy(kind="flag", name="--master-port", value="a free port", summary="Give the shards of this server a rendezvous port of their own"),)  # fmt: skip
     if case.engine == "sglang":
         return (
             Remedy(kind="flag", name="--nccl-port", value="a free port", summary="Choose the port over which the ranks of this server meet"),

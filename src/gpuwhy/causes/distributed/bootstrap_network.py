@@ -19,7 +19,7 @@ from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _RANKS_MEET = re.compile(
-    r"NCCL|ncclSocket|socketStart|socketPoll|c10d|client socket|[Gg]loo|rendezvous|TCPStore|MASTER_ADDR|init_process_group|dist[-_]init|nvshmem|NVSHMEM|Open ?MPI|\bGCS\b|bootstrap|torch[./]distributed|zmq|addr='tcp",
+    r"NCCL|ncclSocket|socketStart|socketPoll|c10d|client socket|[Gg]loo|rendezvous|TCPStore|MASTER_ADDR|init_process_group|dist[-_]init|nvshmem|NVSHMEM|Open ?MPI|\bGCS\b|bootstrap|torch[./]distributed|zmq|gethostbyname|to a \(local\) address|addr='tcp",
 )
 _REFUSAL = re.compile(r"Connection refused", re.IGNORECASE)
 _BLOCKS = re.compile(r"(?i)\b(?:drop\w{0,4}|reject\w{0,3}|block\w{0,3}|den(?:y|ies|ied)|filter\w{0,3}|closed)\b")
@@ -54,8 +54,8 @@ class Lead(msgspec.Struct, frozen=True):
         says("no-family", "neither af_inet", r"connecting to address .{0,80}with family \d{1,6} is neither AF_INET"),
         says(
             "not-our-address",
-            ("cannot assign requested address", "unique ip address", "unable to resolve hostname to a (local) address", "winerror 10049"),
-            r"Cannot assign requested address|Every node should have a unique IP address|Unable to resolve hostname to a \(local\) address|WinError 10049",
+            ("cannot assign requested address", "unique ip address", "to a (local) address", "winerror 10049"),
+            r"Cannot assign requested address|Every node should have a unique IP address|(?:Unable to|Cannot) resolve \S{1,80} to a \(local\) address|WinError 10049",
         ),
         says(
             "no-route",

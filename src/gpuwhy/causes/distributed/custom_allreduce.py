@@ -17,9 +17,12 @@ ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 """torch reads both; the second is the name since 2.9."""
 _PLACE = re.compile(
     r"custom_all_reduce|custom_allreduce|customAllReduce|CustomAllreduce|quick_all_reduce|_C_custom_ar|trtllm_allreduce|allreduce_fusion|trtllm_ar\b|cuda_wrapper\.py|ipcUtils|"
-    r"create_shared_buffer|create_ipc_buffer|register_graph_buffers|get_graph_buffer_ipc_meta|IpcMemory|flashinfer[./]comm",
+    r"create_shared_buffer|CudaIpcComm|cuda_ipc_comm|mscclpp|create_ipc_buffer|register_graph_buffers|get_graph_buffer_ipc_meta|IpcMemory|flashinfer[./]comm",
 )
-_IPC = re.compile(r"cudaIpc(?:Get|Open)MemHandle|cuIpc(?:Get|Open)MemHandle|CUDART error|cudaDeviceEnablePeerAccess|pidfd_getfd", re.IGNORECASE)  # fmt: skip
+_P2P_TOO = re.compile(
+    r"NCCL_P2P_DISABLE|(?:did|does|do)(?:n't| not) (?:help|work|fix|solve)|no (?:help|effect)|neither|even (?:with|after)|still|tried",
+    re.IGNORECASE,
+)
 _EXPANDABLE = re.compile(r"expandable_segments[:=]\s{0,3}True", re.IGNORECASE)
 _REFUSED_POINTER = re.compile(
     r"invalid argument|invalid device pointer|pidfd_getfd|invalid resource handle|resource already mapped",
@@ -85,7 +88,7 @@ def custom_allreduce(case: Case, environment: Environment | Unknown) -> Judgemen
     """
     match = _failing(case)
     if match is None:
-        return None
+        return _cured_without(case)
     setting = _expandable(case, environment)
     is_named = match.sign == "in-kernel-file" or _PLACE.search(match.text) is not None
     refused = _REFUSED_POINTER.search(match.text) is not None
@@ -127,6 +130,33 @@ def _failing(case: Case) -> Match | None:
         if _PLACE.search(match.text) or _in_frames(case, match):
             return match
     return None
+
+
+def _cured_without(case: Case) -> Judgement:
+    """Somebody tried: with NCCL's reduction instead of the engine's own one, it works."""
+    told = next((match for match in case.all("helps-without") if not match.is_code and _is_told(match)), None)
+    if told is None or _P2P_TOO.search(told.text[:1600]):
+        return None
+    seen = case.evidence(told, "without the custom all-reduce it works")
+    primary = case.incident.primary
+    return Verdict(
+        certainty=Certainty.LIKELY,
+        component=case.engine or None,
+        title="The engine's custom all-reduce fails or hangs here; NCCL's does not",
+        chain=(Link("The custom all-reduce reads other GPUs' memory by itself", inferred("what it is for")), Link("That fails or never ends here", seen)),
+        evidence=(seen,),
+        explains=() if primary is None else (primary,),
+        missing=_missing(case, Unknown("not asked")),
+        rivals=("p2p-iommu",),
+        remedies=(_disabled(case),),
+        not_remedies=_IN_VAIN[1:],
+        strength=55,
+    )  # fmt: skip
+
+
+def _is_told(match: Match) -> bool:
+    """A sentence of the reporter, not a line of a failure."""
+    return match.event is None or match.event.kind == "warning"
 
 
 def _is_fall_back(text: str) -> bool:

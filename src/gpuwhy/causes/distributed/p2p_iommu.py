@@ -41,7 +41,7 @@ _OTHER_STAGE = re.compile(
             ("hang", "hung", "stuck", "frozen", "freez", "deadlock", "no further output", "no output after", "never returns", "never completes", "never ends", "never finishes"),
             r"\b(?:hangs?|hung|hanging|stuck|frozen|freez\w{1,3}|deadlock\w{0,3})\b|no (?:further|more) output|no output after|never (?:returns|completes|ends|finishes)",
         ),
-        says("busy", "100%", r"(?:GPU|SM|utili[sz]ation|util|busy).{0,40}100 ?%|100 ?%.{0,40}(?:GPU|SM|utili[sz]ation|util|busy)"),
+        says("busy", "100%", r"(?:GPU|SM|utili[sz]ation|util|busy).{0,40}100 ?%|\b100% {1,12}Default|100 ?%.{0,40}(?:GPU|SM|utili[sz]ation|util|busy)"),
     ],
 )  # fmt: skip
 def p2p_iommu(case: Case) -> Judgement:
@@ -127,6 +127,8 @@ def _lead(case: Case, asked: Order, path: PeerPath) -> Seen | None:
 def _is_of_a_gpu(case: Case, match: Match) -> bool:
     """The driver's name stands in the line, or the GPUs failed too. A fault of a disk controller is another story."""
     if _OF_A_GPU.search(match.text[:1600]):
+        return True
+    if any(event.tool in ("xid", "nvrm") for event in case.incident.events):
         return True
     texts = (event.text.lower() for event in case.incident.events if event.is_fatal and event.kind != "kernel")
     return any(word in text for text in texts for word in (*_AFTER_A_FAULT, "cuda", "watchdog"))

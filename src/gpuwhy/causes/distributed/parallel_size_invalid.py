@@ -17,8 +17,8 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _MIXTURE = re.compile(r"(?i)moe|expert|gate's and up's|down's weight|w13|w2_weight|mixtral")
 _ROUTED = re.compile(r"FusedMoE|fused_moe|moe_layer|/moe/|_moe\.py|SparseMoe|experts\b")
-_OF_MODEL = re.compile(r"(?i)head|vocab|hidden|layer|intermediate|embedding|group|expert|partition|output_size|input_size|size_[nk]\b|weight|shard|\bnum_|dim")  # fmt: skip
-_BY_RANKS = re.compile(r"(?i)tensor|\btp|parallel|shard|world|rank|pipeline|\bpp|expert|\bep|\bdp|node|mp_size|devices?\b|gpus?\b")  # fmt: skip
+_OF_MODEL = re.compile(r"(?i)head|vocab|hidden|layer|intermediate|embedding|group|expert|partition|tp_size|world_size|output_size|input_size|size_[nk]\b|weight|shard|\bnum_|dim")  # fmt: skip
+_BY_RANKS = re.compile(r"(?i)tensor|\btp|parallel|shard|world|rank|pipeline|\bpp|expert[-_ ]parallel|\bep[-_ s]|\bdp|node|mp_size|devices?\b|gpus?\b")  # fmt: skip
 _PARALLEL_FRAME = re.compile(
     r"parallel|distributed|model_executor|layers|models|tensorrt_llm|lmdeploy|text_generation_server"
 )
@@ -54,8 +54,8 @@ class Division(msgspec.Struct, frozen=True):
         ),
         says(
             "assertion",
-            ("% tp", "%tp", "% self.tp", "% tensor", "% world_size", "% num_shards", "% self.total_num_kv_heads", "% ep_size", "% mp_size", "% process_group", "// tp_size == 0", "% parallel"),
-            r"assert\b.{0,120}(?:% ?(?:self\.)?(?:tp|attn_tp|moe_tp|tensor|world_size|num_shards|ep|mp|process_group|parallel|pp)\w{0,40}|(?:tp|tensor_model_parallel|world)_?(?:world_)?size % .{1,60}).{0,12}== ?0",
+            ("% tp", "%tp", "tp_size == 0", "% self.tp", "% tensor", "% world_size", "% num_shards", "% self.total_num_kv_heads", "% ep_size", "% mp_size", "% process_group", "// tp_size == 0", "% parallel"),
+            r"assert\b.{0,120}(?:% ?(?:\w{1,30}\.){0,4}(?:tp|attn_tp|moe_tp|tensor|world_size|num_shards|ep|mp|process_group|parallel|pp)\w{0,40}|(?:tp|tensor_model_parallel|world)_?(?:world_)?size % .{1,60}).{0,12}== ?0",
         ),
         says(
             "shard-misaligned",
@@ -159,7 +159,8 @@ def _read(case: Case, match: Match) -> Division | None:
             return None
         tile = numbers[0] if numbers else None
         return Division(match, is_direct=False, part=whole, tile=tile, of_experts=_is_mixture(case, match))
-    if not (_BY_RANKS.search(by) or _is_of_parallel_layers(match)) or re.search(
+    ranks = text if "divide " in text else by  # "the world size must divide num_heads"
+    if not (_BY_RANKS.search(ranks) or _is_of_parallel_layers(match)) or re.search(
         r"(?i)batch|page|block[ _-]size|seq|chunk|image|width|height|micro", text
     ):
         return None

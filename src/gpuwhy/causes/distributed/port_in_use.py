@@ -25,7 +25,7 @@ _REFUSED = (
 )
 _VAGUE = (
     r"couldn't bind (?:to |HTTP )?server socket|Failed to bind to address|No address added out of total \d|Port \d{2,5} is unavailable"
-    r"|[Cc]annot find empty port in range|The server socket has failed to listen on any local network address"
+    r"|attempt was made to access a socket in a way forbidden by its access permissions|[Cc]annot find empty port in range|The server socket has failed to listen on any local network address"
 )
 _GOES_ON = re.compile(
     r"trying (?:the )?(?:next )?(?:another )?port|try(?:ing)? port|using port \d|us(?:ing|e) (?:another|a different|a random|the next)|falling back|instead\b|"
@@ -51,7 +51,7 @@ _OTHER_ERRNO = re.compile(r"errno: (?!98\b)\d{1,3}|code: -(?!98\b)\d{1,3}|Permis
         ),
         says(
             "no-socket",
-            ("bind http server socket", "bind to server socket", "bind server socket", "failed to bind to address", "no address added", "is unavailable", "empty port in range", "failed to listen on any"),
+            ("bind http server socket", "bind to server socket", "bind server socket", "failed to bind to address", "no address added", "is unavailable", "empty port in range", "in a way forbidden by its access", "failed to listen on any"),
             _VAGUE,
         ),
     ],

@@ -41,6 +41,10 @@ _STORAGE_WORDS = (
 _LOADING = re.compile(r"Loading (?:safetensors|pt) checkpoint shards:\s{0,3}\d{1,3}% Completed|Loading (?:model|weights)|load weight begin|shards:\s{0,3}\d{1,2}%", re.IGNORECASE)  # fmt: skip
 
 
+LATE = 2000
+"""Sequence number of a collective that no first forward pass reaches."""
+
+
 class Wait(msgspec.Struct, frozen=True):
     """The wait that ended. ``limit`` names the setting that lengthens it, as a remedy."""
 
@@ -59,7 +63,7 @@ class Wait(msgspec.Struct, frozen=True):
         says("compile-banner", "jit pre-compile session", r"Entering DeepGEMM JIT Pre-Compile session"),
         says(
             "engine-not-ready",
-            ("waiting for engine core processes", "engine_ready_timeout", "waiting for the engine", "engine core initialization timed out", "did not become ready", "not become healthy"),
+            ("waiting for engine", "engine_ready_timeout", "waiting for the engine", "engine core initialization timed out", "did not become ready", "not become healthy"),
             r"Timed out waiting for engine core processes to start|Timed out waiting for (?:the )?engine|VLLM_ENGINE_READY_TIMEOUT_S|engine core initialization timed out|(?:did|has) not become (?:ready|healthy) (?:within|in) \d",
         ),
         says(
@@ -87,6 +91,7 @@ class Wait(msgspec.Struct, frozen=True):
             ("deepep error", "deepep timeout", "cpu recv timeout", "dispatch cpu timeout", "forward_deepep", "timeout check failed"),
             r"DeepEP (?:error: )?(?:timeout|CPU recv timeout)|(?:CPU recv|dispatch (?:CPU )?|combine )timeout|timeout check failed|in forward_deepep",
         ),
+        says("warm-up", "read timed out", r"HTTPConnectionPool\(host='(?:127\.0\.0\.1|0\.0\.0\.0|localhost)'.{0,80}Read timed out"),
         says("watchdog", "watchdog caught collective operation timeout"),
         says(
             "rpc-wait",
@@ -170,6 +175,9 @@ def _wait(case: Case, asked: Order) -> Wait | None:
     probe = case.found("probe")
     if probe is not None and not asked.was_serving:
         return Wait(probe, "The supervisor's wait for the server", case.engine or None, _probe(probe), Certainty.POSSIBLE, 55)  # fmt: skip
+    warm = case.found("warm-up")
+    if warm is not None and not warm.is_code and _is_of_warm_up(case, warm):
+        return Wait(warm, "The wait for the first answer", case.engine or None, _longer_config(), Certainty.POSSIBLE, 50)  # fmt: skip
     banner = case.found("compile-banner")
     dispatch = case.found("dispatch-wait")
     watchdog = case.found("watchdog")
@@ -183,7 +191,19 @@ def _wait(case: Case, asked: Order) -> Wait | None:
     strength = {"dispatch-wait": 50, "watchdog": 40, "store-wait": 40}.get(expired.sign, 20)
     if asked.compiling is not None or asked.compilers:
         strength += 20
+    elif any((report.sequence or 0) > LATE for report in asked.reports):
+        strength -= 15
     return Wait(expired, "A wait of the other ranks", case.engine or None, _longer(case, expired), Certainty.POSSIBLE, strength)  # fmt: skip
+
+
+def _is_of_warm_up(case: Case, match: Match) -> bool:
+    """The server's own first request, which has to wait for compilations."""
+    near = (
+        match.text,
+        *(frame.function for frame in match.frames),
+        *(line.text[:300] for line in case.lines_around(match, 12, 12)),
+    )
+    return any("warmup" in text.lower() or "warm_up" in text.lower() for text in near)
 
 
 def _runner(case: Case) -> Match | None:
@@ -262,7 +282,7 @@ def _component(case: Case, wait: Wait) -> str | None:
 
 
 def _explains(case: Case) -> tuple[int, ...]:
-    ids = set(case.explains(*case.all("engine-not-ready", "runner-not-started", "others-loading", "dispatch-wait", "watchdog", "store-wait", "rpc-wait", "probe")))  # fmt: skip
+    ids = set(case.explains(*case.all("engine-not-ready", "runner-not-started", "others-loading", "dispatch-wait", "watchdog", "store-wait", "rpc-wait", "probe", "warm-up")))  # fmt: skip
     primary = case.incident.primary_event
     if primary is not None and case.found("compile-banner") is not None:
         ids.add(primary.id)
