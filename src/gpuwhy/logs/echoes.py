@@ -21,7 +21,7 @@ POINTING_BACKWARDS = (
     r"Received sigquit from a child|SIGQUIT received|Received SIG(?:TERM|QUIT|INT)\b",
     r"Scheduler or DataParallelController .{0,60} (?:died|terminated)",
     r"Rank \d+ scheduler (?:is dead|died)|scheduler is dead",
-    r"Capture cuda graph failed",
+    r"Capture (?:cuda|CUDA) graphs? failed",
     r"Initialization failed\. (?:warmup error|controller_init_state|router_init_state)",
     r"\[sgl_kernel\] CRITICAL: Could not load any common_ops",
     r"No module named 'common_ops'",

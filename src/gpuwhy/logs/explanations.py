@@ -48,7 +48,7 @@ EXPLANATIONS = (
         is_earlier=False,
     ),
     Explanation(
-        Pattern(r"'_OpNamespace'|object has no attribute|No module named"), Pattern(r"Failed to import from vllm\._\w+")
+        Pattern(r"'_OpNamespace'|object has no attribute|No module named"), Pattern(r"Failed to import from vllm\._\w+|^ImportError: .{0,300}(?:cannot open shared object file|undefined symbol)")
     ),
     Explanation(
         Pattern(r"[Ee]rror 802\b|system not yet initialized|SYSTEM_NOT_READY|cudaErrorSystemNotReady"),

@@ -1,0 +1,120 @@
+"""The event that a life's failure began with: its primary.
+
+What comes first and is fatal and no echo; the kernel's word before the program's; and before both the line that says
+why (:mod:`gpuwhy.logs.explanations`). A life without any of these can still have failed: it hangs, or answers wrongly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from gpuwhy.logs import echoes, ranks
+from gpuwhy.logs.explanations import explained
+from gpuwhy.model.event import Event
+
+AFTERMATH_SECONDS = 5.0
+"""A kernel message that comes later than this after the program's own failure is a consequence of it."""
+
+
+def beginning(life: Sequence[Event]) -> Event | None:
+    """The event that the failure began with, or the line that says why that happened.
+
+    Such a line takes the frames of the failure along: they tell which program and which of its parts failed.
+    """
+    first = _first_abnormal(life)
+    reason = None if first is None else explained(first, life) or ranks.odd_one(first, life)
+    if first is None or reason is None:
+        return first
+    detail = {**reason.detail, "surfaced_as": first.text.partition("\n")[0][:300]}
+    return msgspec.structs.replace(reason, detail=detail, exceptions=reason.exceptions or first.exceptions)
+
+
+def _first_abnormal(life: Sequence[Event]) -> Event | None:
+    fatal = [event for event in life if event.is_fatal]
+    first = _first_own(fatal)
+    kernels = [event for event in fatal if event.kind == "kernel"]
+    kernel = next((event for event in kernels if not event.is_echo), None)
+    if kernel is not None and (first is None or not _is_aftermath(kernel, first)):
+        return kernel
+    if first is not None and not _is_cut_off(first):
+        return _warned_by_nccl(first, life) or first
+    if kernels:
+        return kernels[0]
+    return _last_resort(fatal, life)
+
+
+def _warned_by_nccl(first: Event, life: Sequence[Event]) -> Event | None:
+    """NCCL's exceptions repeat a status (``unhandled system error``); its warning before them says what happened."""
+    if "nccl" not in first.text.lower():
+        return None
+    before = life[: life.index(first)]
+    return next(
+        (event for event in before if event.kind == "warning" and event.tool == "nccl" and not event.is_echo), None
+    )
+
+
+def _first_own(fatal: Sequence[Event]) -> Event | None:
+    candidates = [event for event in fatal if not event.is_echo and event.kind != "kernel"]
+    whole = [event for event in candidates if not _is_cut_off(event)] or candidates
+    if not whole:
+        return None
+    first = whole[0]
+    inner = next((event for event in whole[1:] if event.kind == "build" and _is_inside(event, first)), None)
+    return inner or first
+
+
+def _is_cut_off(event: Event) -> bool:
+    return event.kind == "exception" and not event.exceptions[-1].type
+
+
+def _is_inside(event: Event, outer: Event) -> bool:
+    return (
+        event.span.log == outer.span.log and outer.span.first <= event.span.first and event.span.last <= outer.span.last
+    )
+
+
+def _is_aftermath(kernel: Event, first: Event) -> bool:
+    if kernel.time is None or first.time is None:
+        return False
+    return kernel.time > first.time + AFTERMATH_SECONDS
+
+
+def _last_resort(fatal: Sequence[Event], life: Sequence[Event]) -> Event | None:
+    """Nothing but echoes and cut-off tracebacks, or nothing fatal at all.
+
+    An exception that was swallowed, else the first complaint, else a failure that shows in no error (a hang, wrong
+    answers), else the first of the echoes.
+    """
+    swallowed = next((event for event in life if event.kind == "exception" and not event.is_echo), None)
+    if fatal and swallowed is not None and not _is_cut_off(swallowed):
+        return swallowed
+    up = any(event.kind == "ready" for event in life)
+    complaints = [event for event in life if event.kind in ("warning", "crash") and not event.is_echo]
+    for event in complaints:
+        if event.detail.get("level") in ("error", "critical") or event.tool == "nccl" or event.kind == "crash":
+            return event
+    if fatal or not up:
+        for event in complaints:
+            if "level" not in event.detail:
+                return event
+    return _symptom(life) or min(fatal, key=lambda event: event.is_echo, default=None) or _told_backwards(life, up)
+
+
+def _told_backwards(life: Sequence[Event], up: bool) -> Event | None:
+    """A message that points backwards, when what it points to was not logged: ``Capture cuda graph failed: ...``."""
+    for event in life:
+        is_told = event.kind == "warning" and event.detail.get("level", "error") in ("error", "critical")
+        if is_told and not up and echoes.points_backwards(event.text.partition("\n")[0]):
+            return event
+    return None
+
+
+def _symptom(life: Sequence[Event]) -> Event | None:
+    """What tells of a hang or of wrong answers; a program's own word on it only when it never came up again after it."""
+    last_ready = max((at for at, event in enumerate(life) if event.kind == "ready"), default=-1)
+    for at, event in enumerate(life):
+        if event.tool in ("hang", "output") and ("level" not in event.detail or at > last_ready or event.repeats):
+            return event
+    return None
