@@ -70,7 +70,7 @@ _BARE = ("killed-by-signal", "bare-killed")
         ),
         says(
             "ray",
-            ("memory pressure", "running low on memory", "memory usage threshold", "raylet"),
+            ("memory pressure", "running low on memory", "memory usage threshold"),
             r"killed due to (?:memory pressure|the node running low on memory)|node running low on memory|exceeds the memory usage threshold|Workers? .{0,60}killed due to memory",
         ),
         says("daemon", ("earlyoom", "systemd-oomd", "oomd", "due to memory pressure", "low memory! at or below"), r"earlyoom.{0,60}(?:sending|kill)|systemd-oomd.{0,40}[Kk]illed|oomd.{0,40}[Kk]ill(?:ed|ing)|Killed /\S{1,300} due to memory pressure|low memory! at or below SIG(?:TERM|KILL) limits"),
@@ -87,11 +87,11 @@ _BARE = ("killed-by-signal", "bare-killed")
         ),
         says(
             "killed-by-signal",
-            ("exit code", "exitcode", "exit status", "sigkill", "signal 9", "exited with", "return code", "status=9/kill", "code=killed", "signal: killed", "exited (137)", "code 137", "137"),
+            ("exit code", "exitcode", "exit status", "sigkill", "signal 9", "exited with", "return code", "status=9/kill", "code=killed", "signal: killed", "exited (137)", "code 137", "code: 137", "code=137", "exit-code"),
             rf"{_CODE_FOR_SIGKILL}|\bSIGKILL\b|[Ss]ignal[: ]{{1,2}}(?:9\b|killed)|code=killed, status=9/KILL|Exited \(137\)|exit-?code:? ?137|\berror code:? 137",
         ),
         says("bare-killed", "killed", r"^\s{0,8}(?:/?\S{1,200}: line \d{1,7}:\s{1,6}\d{1,10} )?(?:\[\d\]\s{1,6}\d{1,10}\s{1,6})?[Kk]illed(?:: 9)?\s{0,40}(?:\S.{0,300})?$"),
-        says("loads-on-host", ("loading blk.", "kt-kernel", "ktransformers", "numa"), r"loading blk\.\d|ktransformers|kt[-_]kernel|NUMA"),
+        says("loads-on-host", ("loading blk.", "kt-kernel", "ktransformers", "numa=", "numa build", "use_numa"), r"loading blk\.\d|ktransformers|kt[-_]kernel|NUMA"),
     ],
 )  # fmt: skip
 def host_oom_kill(case: Case) -> Judgement:

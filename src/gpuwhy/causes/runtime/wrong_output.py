@@ -27,7 +27,7 @@ _HALF = re.compile(r"float16|\bfp16\b|\bhalf\b", re.IGNORECASE)
     "wrong-output",
     family="Run time",
     signs=[
-        says("not-a-number", ("nan", "inf"), r"probability tensor contains either|NaN in the (?:logits|probs|probabilit)|Detected (?:errors during sampling|NaN|nan)|(?:logits|hidden[_ ]states?|logprobs?|outputs?|activations?)\b.{0,40}\b(?:contains?|are|is|became|all) (?:all )?nans?\b|Out of range float values are not JSON compliant|\bnan (?:logits|outputs?|values? in)"),
+        says("not-a-number", ("probability tensor contains", "out of range float", "errors during sampling", "detected nan", "nan in the", "nans", "contains nan", "contain nan", "nan logits", "nan output", "nan value", "is nan", "are nan", "became nan", "all nan"), r"probability tensor contains either|NaN in the (?:logits|probs|probabilit)|Detected (?:errors during sampling|NaN|nan)|(?:logits|hidden[_ ]states?|logprobs?|outputs?|activations?)\b.{0,40}\b(?:contains?|are|is|became|all) (?:all )?nans?\b|Out of range float values are not JSON compliant|\bnan (?:logits|outputs?|values? in)"),
         says("runs-of-one-sign", "!!!!!!!!", r"!{12,}"),
         says(
             "says-damaged",
@@ -36,7 +36,7 @@ _HALF = re.compile(r"float16|\bfp16\b|\bhalf\b", re.IGNORECASE)
             r"gibberish|garbled|garbage (?:output|text|characters?|tokens?|response|answer|result)|(?:output|generat\w{0,4}|response|answer|produces?|returns?)\b.{0,60}\b(?:garbage|nonsens\w{1,4}|incoherent|meaningless|mojibake)|nonsens(?:e|ical) (?:output|text|answers?|responses?)|answers nonsense|corrupt(?:ed)? (?:output|text|answers?|tokens?|generation)"
             r"|(?:wrong|incorrect) (?:output|answer|result)s?|random (?:tokens|characters)|exclamation marks|(?:infinite|endless) repetition|repeat(?:s|ing) (?:itself|the same)|answers? damaged|accuracy (?:drop|regress|degrad|loss|is (?:very )?low)|degraded accuracy|(?:different|inconsistent) outputs?",
         ),
-        says("scores-nothing", "0.0", r"\|\s{0,6}0\.0{1,4}\s{0,6}\||(?:exact[_ -]match|accuracy|flexible-extract|strict-match|gsm8k|score)\W{0,20}(?:\w{1,20}\W{1,10}){0,3}0\.0{1,4}\b"),
+        says("scores-nothing", ("| 0.0", "|0.0", "exact_match", "exact-match", "flexible-extract", "strict-match", "accuracy", "gsm8k"), r"\|\s{0,6}0\.0{1,4}\s{0,6}\||(?:exact[_ -]match|accuracy|flexible-extract|strict-match|gsm8k|score)\W{0,20}(?:\w{1,20}\W{1,10}){0,3}0\.0{1,4}\b"),
         says("junk", ("____", "????", "####", "<unk>", "\ufffd\ufffd", "(((((", "@@@@", "00000000"), r"[\"'`].{0,200}(?:_{8,}[# |]|\?{12,}|#{12,}|@{8,}|\({12,}|(?:<unk>\s?){4,}|\ufffd{4,})|(?:content|text|response|output)\W{1,6}(?:_{12,}|\?{12,}|#{12,}|@{12,}|0{24,}|(?:<unk>\s?){4,})"),
     ],
 )  # fmt: skip
@@ -115,7 +115,7 @@ def _decisive(case: Case) -> Match | None:
             own = match.event is not None and stopped is not None and match.event.id == stopped.id
             if stopped is not None and not own and stopped.kind not in ("warning",):
                 continue
-            if sign == "scores-nothing" and not _is_evaluation(case, match):
+            if sign == "scores-nothing" and not ("0.0" in match.text and _is_evaluation(case, match)):
                 continue
             return match
     return None
