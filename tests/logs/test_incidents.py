@@ -247,3 +247,35 @@ def test_no_logs_and_empty_logs() -> None:
 )
 def test_engine(text: str, engine: str) -> None:
     assert incident(text).engine == engine
+
+
+def test_a_healthy_start_with_all_the_usual_noise() -> None:
+    found = incident(
+        """\
+        INFO 08-03 17:45:41 [api_server.py:149] vLLM API server version 0.10.0
+        WARNING 08-03 17:45:42 [custom_all_reduce.py:144] Setup Custom allreduce failed with peer access is not supported
+        node1:1:2 [0] NCCL INFO NET/Plugin : No plugin found (libnccl-net.so), using internal implementation
+        node1:1:2 [0] misc/socket.cc:484 NCCL WARN socketStartConnect: Connect to 10.0.0.2<40001> failed : retrying
+        ERROR 08-03 17:45:43 [plugins.py:1] Failed to load plugin foo
+        x.py:3: FutureWarning: The pynvml package is deprecated.
+          import pynvml
+        INFO 08-03 17:45:44 [pynccl.py:58] Found nccl from library libnccl.so.2
+        INFO 08-03 17:45:45 [shm_broadcast.py:466] No available shared memory broadcast block found in 60 seconds.
+        Capturing CUDA graphs (PIECEWISE): 100%|##########| 7/7 [00:04<00:00, 1.64it/s]
+        INFO:     Application startup complete.
+        INFO:     127.0.0.1:1 - "GET /health HTTP/1.1" 200 OK
+        """
+    )
+    assert not found.is_failure
+
+
+def test_only_a_message_that_points_backwards() -> None:
+    event = primary("Capture cuda graph failed: PassManager::run failed\n")
+    assert event.is_echo
+    event = primary(
+        """\
+        WARNING 09-10 09:37:41 [interface.py:1] Failed to import from vllm._C with ImportError('libcudart.so.12: cannot open shared object file')
+        AttributeError: '_OpNamespace' '_C' object has no attribute 'silu_and_mul'
+        """
+    )
+    assert event.text == "ImportError: libcudart.so.12: cannot open shared object file"

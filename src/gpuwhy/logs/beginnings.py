@@ -90,16 +90,24 @@ def _last_resort(fatal: Sequence[Event], life: Sequence[Event]) -> Event | None:
     swallowed = next((event for event in life if event.kind == "exception" and not event.is_echo), None)
     if fatal and swallowed is not None and not _is_cut_off(swallowed):
         return swallowed
-    up = any(event.kind == "ready" for event in life)
-    complaints = [event for event in life if event.kind in ("warning", "crash") and not event.is_echo]
-    for event in complaints:
-        if event.detail.get("level") in ("error", "critical") or event.tool == "nccl" or event.kind == "crash":
+    last_ready = _last_ready(life)
+    up = last_ready >= 0
+    complaints = [
+        (at, event) for at, event in enumerate(life) if event.kind in ("warning", "crash") and not event.is_echo
+    ]
+    for at, event in complaints:
+        is_severe = event.detail.get("level") in ("error", "critical") or event.tool == "nccl" or event.kind == "crash"
+        if is_severe and (fatal or at > last_ready):  # what came before the service was up did not stop it
             return event
     if fatal or not up:
-        for event in complaints:
+        for _, event in complaints:
             if "level" not in event.detail:
                 return event
     return _symptom(life) or min(fatal, key=lambda event: event.is_echo, default=None) or _told_backwards(life, up)
+
+
+def _last_ready(life: Sequence[Event]) -> int:
+    return max((at for at, event in enumerate(life) if event.kind == "ready"), default=-1)
 
 
 def _told_backwards(life: Sequence[Event], up: bool) -> Event | None:
@@ -113,7 +121,7 @@ def _told_backwards(life: Sequence[Event], up: bool) -> Event | None:
 
 def _symptom(life: Sequence[Event]) -> Event | None:
     """What tells of a hang or of wrong answers; a program's own word on it only when it never came up again after it."""
-    last_ready = max((at for at, event in enumerate(life) if event.kind == "ready"), default=-1)
+    last_ready = _last_ready(life)
     for at, event in enumerate(life):
         if event.tool in ("hang", "output") and ("level" not in event.detail or at > last_ready or event.repeats):
             return event

@@ -26,6 +26,7 @@ from gpuwhy.logs.recognisers import (
     cuda,
     deaths,
     informing,
+    jobs,
     kernel,
     lifecycle,
     platforms,
@@ -193,6 +194,7 @@ _READERS = (
     cuda,
     deaths,
     informing,
+    jobs,
     kernel,
     lifecycle,
     platforms,
@@ -205,7 +207,7 @@ _EXCEPTION = 1 << len(_READERS)
 _ALL = _EXCEPTION - 1
 _BY_TEXT = (kernel, units, builds)
 """Readers that need no level, asked first: what they know is said in fixed words."""
-_BY_LEVEL = (containers, deaths, platforms, collectives, cuda, crashes)
+_BY_LEVEL = (containers, jobs, deaths, platforms, collectives, cuda, crashes)
 
 
 @functools.cache

@@ -33,7 +33,7 @@ _COMPILER_PATTERNS: tuple[tuple[str, str], ...] = (
     ("nvcc", r"unsupported GNU version|unsupported Microsoft Visual Studio version|unsupported clang version"),
     ("gcc", r"\b(?:gcc|g\+\+|c\+\+|cc|cc1plus|cc1|clang|clang\+\+)(?:-\d+)?: (?:fatal |internal compiler )?error:"),
     ("gcc", r"internal compiler error:"),
-    ("gcc", r"(?:^|\s)(?:[^\s:]|:(?=[\\/])){1,500}[:(]\d+(?:[:,]\d+)?\)?: (?:fatal |catastrophic )?error(?: #?\S{1,20})?:|^(?:fatal|catastrophic) error(?: #?\S{1,20})?:|<built-in>: fatal error:"),
+    ("gcc", r"(?:^|\s)(?:[^\s:]|:(?=[\\/])){1,500}[:(]\d+(?:[:,]\d+)?\)?: (?:fatal |catastrophic )?error(?: #?\S{1,20})?:|^(?:fatal(?! error: (?:unexpected signal|all goroutines|runtime: |stack overflow|concurrent map))|catastrophic) error(?: #?\S{1,20})?:|<built-in>: fatal error:"),
     ("as", r"\.s: (?:Fatal e|E)rror:|^as: .{0,200}(?:fail|error)"),
     ("gcc", r"^(?:gcc|g\+\+|c\+\+|cc|/\S{1,300}/(?:gcc|g\+\+|cc|c\+\+)(?:-\d+)?): No such file or directory"),
     ("ld", r"(?:^|[\s/])(?:[\w-]{1,60}-)?ld(?:\.\w+)?: .{0,2000}(?:cannot find|undefined reference|cannot open|error|not found|No such file|file format not recognized|relocation)|undefined reference to [`'‘]|^ld: error:|\blld: error:|\bmold: (?:error|fatal)"),
