@@ -84,3 +84,31 @@ def test_tensorrt_llm_has_an_option_of_its_own(judge_report: Judge, finding: Fin
 )
 def test_near_misses(judge_report: Judge, report: str) -> None:
     assert "custom-allreduce" not in [each.cause for each in judge_report(report).findings]
+
+
+def test_a_cure_that_the_reporter_names(judge_report: Judge, finding: Find) -> None:
+    report = "vllm with two GPUs hangs at the first request. With --disable-custom-all-reduce it works fine.\n"
+    judgement = judge_report(report)
+    assert judgement.findings[0].cause == "custom-allreduce"
+    assert finding(judgement, "custom-allreduce").certainty is Certainty.LIKELY
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "vllm hangs. --disable-custom-all-reduce does not help, it still hangs.\n",
+        "vllm hangs. NCCL_P2P_DISABLE=1 and --disable-custom-all-reduce works.\n",
+    ],
+)
+def test_what_helps_only_with_more_is_no_cure(judge_report: Judge, report: str) -> None:
+    assert "custom-allreduce" not in [each.cause for each in judge_report(report).findings]
+
+
+def test_the_frames_of_a_library_name_it(judge_report: Judge, finding: Find) -> None:
+    report = (
+        "Traceback (most recent call last):\n"
+        '  File "/usr/lib/python3.12/site-packages/flashinfer/comm/trtllm_ar.py", line 400, in trtllm_create_ipc_workspace\n'
+        "    ipc_handles.append(create_shared_buffer(size, group))\n"
+        "RuntimeError: CUDART error: invalid argument\n"
+    )
+    assert finding(judge_report(report), "custom-allreduce").component == "flashinfer"

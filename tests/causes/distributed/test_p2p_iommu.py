@@ -99,3 +99,35 @@ def test_no_difference_without_the_direct_path_rules_it_out(judge_report: Judge)
 )  # fmt: skip
 def test_near_misses(judge_report: Judge, report: str) -> None:
     assert "p2p-iommu" not in [each.cause for each in judge_report(report).findings]
+
+
+def test_an_intel_fault_before_the_mmu_fault_of_the_gpu(judge_report: Judge, finding: Find) -> None:
+    report = (
+        "[ 1234.5] DMAR: [DMA Write NO_PASID] Request device [41:00.0] fault addr 0xd0000000 [fault reason 0x05] PTE Write access is not set\n"
+        "[ 1234.6] NVRM: Xid (PCI:0000:41:00): 31, pid=77, name=python3, Ch 00000008, intr 00000000. MMU Fault: ENGINE CE2\n"
+    )
+    judgement = judge_report(report)
+    assert judgement.findings[0].cause == "p2p-iommu"
+    assert "intel_iommu" in [each.name for each in finding(judgement, "p2p-iommu").remedies]
+
+
+def test_acs_bits_and_a_test_in_the_report_prove_it(judge_report: Judge, finding: Find) -> None:
+    report = (
+        "all_reduce_perf -g 2 hangs on two GPUs. all_reduce_perf with NCCL_P2P_DISABLE=1 completes.\n"
+        "00:01.1 PCI bridge: ACSCtl: SrcValid+ TransBlk- ReqRedir+ CmpltRedir+ UpstreamFwd+ EgressCtrl- DirectTrans-\n"
+    )
+    assert finding(judge_report(report), "p2p-iommu").certainty is Certainty.PROVEN
+
+
+def test_an_experiment_given_as_a_fact(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(HANG, {"tests.NCCL_P2P_DISABLE=1": "completes"}), "p2p-iommu")
+    assert found.certainty is Certainty.LIKELY
+
+
+def test_busy_gpus_in_the_table_of_nvidia_smi(judge_report: Judge, finding: Find) -> None:
+    report = (
+        "INFO 03-03 10:00:00 pynccl.py:63] vLLM is using nccl==2.20.5\n"
+        "|   0  NVIDIA GeForce RTX 4090        On  | 00000000:01:00.0 Off |                  Off |\n"
+        "| 30%   45C    P2              70W / 450W |   1234MiB / 24564MiB |    100%      Default |\n"
+    )
+    assert finding(judge_report(report), "p2p-iommu").certainty is Certainty.POSSIBLE

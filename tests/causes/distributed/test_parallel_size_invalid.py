@@ -114,3 +114,28 @@ def test_a_command_that_goes_on_says_nothing_of_the_size(judge_report: Judge, fi
 )
 def test_near_misses(judge_report: Judge, report: str) -> None:
     assert "parallel-size-invalid" not in [each.cause for each in judge_report(report).findings]
+
+
+def test_the_models_dimension_gives_the_size(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(BLOCK, {"model.moe_intermediate_size": 1536}), "parallel-size-invalid")
+    assert found.certainty is Certainty.PROVEN
+    assert names(found)["--tensor-parallel-size"] == "4"
+
+
+def test_other_engines_and_other_sizes(judge_report: Judge) -> None:
+    for report in (
+        "[TensorRT-LLM][ERROR] Assertion failed: numKvHeads must be divisible by tpSize (/src/x.cpp:1)\n",
+        "AssertionError: tp_size must be divisible by dp_size\n",
+        "AssertionError: Tensor parallel world size must divide num heads.\n",
+        "ValueError: Tensor parallel size 16 is greater than the number of experts 8.\n",
+    ):
+        assert [each.cause for each in judge_report(report).findings][:1] == ["parallel-size-invalid"], report
+
+
+def test_dimensions_among_themselves_are_no_parallel_size(judge_report: Judge) -> None:
+    for report in (
+        "ValueError: num_experts must be divisible by num_expert_group\n",
+        "AssertionError: embed_dim must be divisible by num_heads (got `embed_dim`: 100 and `num_heads`: 3).\n",
+        "ValueError: hidden_size must be divisible by 128\n",
+    ):
+        assert "parallel-size-invalid" not in [each.cause for each in judge_report(report).findings], report

@@ -73,3 +73,14 @@ def test_error_12_after_a_process_died_is_only_possible(judge_report: Judge, fin
 )
 def test_near_misses(judge_report: Judge, report: str) -> None:
     assert "rdma-link-fault" not in [each.cause for each in judge_report(report).findings]
+
+
+def test_a_cable_that_nobody_misses_is_no_cause(judge_report: Judge) -> None:
+    failed = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nValueError: no such model\n'
+    for report in (CABLE, CABLE + failed, "mlx5_core 0000:5e:00.1 ens1f1: Link down\n" + failed):
+        assert "rdma-link-fault" not in [each.cause for each in judge_report(report).findings]
+
+
+def test_a_port_error_beside_another_failure_is_only_possible(judge_report: Judge, finding: Find) -> None:
+    failed = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nValueError: no such model\n'
+    assert finding(judge_report(PORT + failed), "rdma-link-fault").certainty is Certainty.POSSIBLE

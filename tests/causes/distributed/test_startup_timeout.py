@@ -90,3 +90,21 @@ def test_a_rank_that_died_rules_it_out(judge_report: Judge, report: str, facts: 
 )
 def test_near_misses(judge_report: Judge, report: str) -> None:
     assert "startup-timeout" not in [each.cause for each in judge_report(report).findings]
+
+
+def test_the_servers_own_first_request(judge_report: Judge, finding: Find) -> None:
+    report = (
+        "[2025-05-01 10:10:00] Initialization failed. warmup error: Traceback (most recent call last):\n"
+        '  File "/opt/sglang/python/sglang/srt/entrypoints/http_server.py", line 1000, in _execute_server_warmup\n'
+        "requests.exceptions.ReadTimeout: HTTPConnectionPool(host='127.0.0.1', port=30000): Read timed out. (read timeout=600)\n"
+    )
+    assert finding(judge_report(report), "startup-timeout").certainty is Certainty.POSSIBLE
+
+
+def test_a_second_start_that_succeeds(judge_report: Judge, finding: Find) -> None:
+    facts = {"tests.longer time-out": "the identical start succeeds"}
+    assert finding(judge_report(BANNER + WATCHDOG, facts), "startup-timeout").certainty is Certainty.LIKELY
+
+
+def test_loading_asks_after_the_storage(judge_report: Judge, finding: Find) -> None:
+    assert "fs.MODEL_PATH" in [each.key for each in finding(judge_report(LOADING), "startup-timeout").missing]

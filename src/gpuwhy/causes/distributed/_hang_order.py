@@ -51,6 +51,11 @@ _HANGS = re.compile(
 )
 
 
+_OF_THE_WAIT = re.compile(
+    r"(?i)watchdog|NCCL|time[-d]? ?out|terminate called|what\(\)|DistBackend|DistStore|DeepEP|Aborted|signal 6|SIGABRT"
+)
+
+
 class Order(msgspec.Struct, frozen=True):
     """The answers to the six questions; None or empty means no."""
 
@@ -61,6 +66,8 @@ class Order(msgspec.Struct, frozen=True):
     """(b)"""
     earlier_failure: Event | None
     """(c)"""
+    other_failure: Event | None
+    """A failure with words of its own anywhere in the logs: of ranks without a common clock nobody knows which was first."""
     link: Seen | None
     """(d)"""
     compiling: Seen | None
@@ -97,6 +104,7 @@ def order(case: Case) -> Order:
         mismatch=mismatch(timed_out),
         first_collective=_first_collective(timed_out),
         earlier_failure=_earlier_failure(case, timed_out),
+        other_failure=_other_failure(case),
         link=first(case, _LINK, ("async", "error 12", "status=12", "IBV_", "etry count", "mlx5_core")),
         compiling=first(case, _COMPILING, ("DeepGEMM", "nvcc", "cicc", "ptxas", "cudafe", "ompil", "utotun", "Dynamo", "ninja", "Building ext", "JIT")),
         compilers=next((each for each in fact_texts(case, "processes") if _COMPILERS.search(each[:400])), ""),
@@ -128,6 +136,16 @@ def _earlier_failure(case: Case, of: tuple[Report, ...]) -> Event | None:
             if event.time < begun.line.time:
                 return event
         elif is_before(event.place, begun.place):
+            return event
+    return None
+
+
+def _other_failure(case: Case) -> Event | None:
+    for event in case.incident.events:
+        is_cut_off = event.kind == "exception" and not event.exceptions[-1].type
+        if not event.is_fatal or event.is_echo or event.kind == "warning" or is_cut_off:
+            continue
+        if not _OF_THE_WAIT.search(event.text[:2000]):
             return event
     return None
 

@@ -84,6 +84,10 @@ def _test(case: Case) -> tuple[Evidence | None, Evidence | None]:
         if re.fullmatch(r"(?i)\s*(?:ok|works|passed|completes|success\w*)\b.{0,80}", text):
             return None, fact.evidence
         return None, None
+    for name, tried in case.facts.group("tests").items():
+        told = f"{name}={tried.value}"[:600]
+        if "NCCL_P2P_DISABLE" in told and re.search(r"(?i)complet|works|\bok\b|pass|fine|succe|finish|no hang", told):
+            return tried.evidence, None
     said = first(case, _WORKS_WITHOUT, ("NCCL_P2P_DISABLE",))
     if said is not None and not _HANGS_ALL_THE_SAME.search(said.text[:600]):
         return said.evidence("without peer access it works"), None

@@ -338,7 +338,8 @@ def _explains(case: Case, lead: Lead) -> tuple[int, ...]:
 def _missing(case: Case, lead: Lead, wall: Evidence | None) -> tuple[Missing, ...]:
     rules = case.missing("firewall", "whether rules drop TCP between the ranks", "sudo iptables -S; sudo nft list ruleset; sudo ufw status") if wall is None else None  # fmt: skip
     interfaces = case.missing("net_interfaces", "which interface carries the node's address", "ip -br addr")
-    wanted = (interfaces,) if lead.kind in ("interface", "address", "name") else (rules, interfaces)
+    chosen = case.missing("env.NCCL_SOCKET_IFNAME", "which interface was asked for", "tr '\\0' '\\n' < /proc/PID/environ | grep IFNAME")  # fmt: skip
+    wanted = (interfaces, chosen) if lead.kind in ("interface", "address", "name") else (rules, interfaces, chosen)
     return tuple(each for each in wanted if each is not None)
 
 

@@ -174,7 +174,7 @@ def _from_progress(asked: Order) -> Said | None:
 
 def _undecided(case: Case, asked: Order) -> Judgement:
     """A time-out in the middle of serving, of which too few ranks are shown to compare."""
-    if not asked.reports or asked.decided_by in ("b", "c", "d", "e"):
+    if not asked.reports or asked.decided_by in ("b", "c", "d", "e") or asked.other_failure is not None:
         return None
     ranks = {report.rank for report in asked.reports}
     if len(ranks) > 1 and not asked.was_serving:

@@ -134,10 +134,13 @@ def _failing(case: Case) -> Match | None:
 
 def _cured_without(case: Case) -> Judgement:
     """Somebody tried: with NCCL's reduction instead of the engine's own one, it works."""
+    tried = _experiment(case)
     told = next((match for match in case.all("helps-without") if not match.is_code and _is_told(match)), None)
-    if told is None or _P2P_TOO.search(told.text[:1600]):
+    if tried is None and (told is None or _P2P_TOO.search(told.text[:1600])):
         return None
-    seen = case.evidence(told, "without the custom all-reduce it works")
+    seen = tried or (case.evidence(told, "without the custom all-reduce it works") if told is not None else None)
+    if seen is None:
+        return None
     primary = case.incident.primary
     return Verdict(
         certainty=Certainty.LIKELY,
@@ -152,6 +155,17 @@ def _cured_without(case: Case) -> Judgement:
         not_remedies=_IN_VAIN[1:],
         strength=55,
     )  # fmt: skip
+
+
+def _experiment(case: Case) -> Evidence | None:
+    """An experiment without the custom all-reduce that went well."""
+    for name, fact in case.facts.group("tests").items():
+        told = f"{name}: {fact.value}"
+        if re.search(r"disable[-_]custom[-_]all[-_]reduce", told) and re.search(
+            r"(?i)works|succe|\bok\b|fine|completes|no (?:hang|crash|error)", told
+        ):
+            return fact.evidence if "NCCL_P2P" not in told else None
+    return None
 
 
 def _is_told(match: Match) -> bool:
@@ -169,7 +183,8 @@ def _in_frames(case: Case, match: Match) -> bool:
         return True
     if match.frames:
         return False
-    return any(_PLACE.search(line.text[:400]) for line in case.lines_around(match, 12, 2))
+    near = (line.text[:400] for line in case.lines_around(match, 12, 2))
+    return any(_PLACE.search(text) and not _is_fall_back(text) for text in near)
 
 
 def _expandable(case: Case, environment: Environment | Unknown) -> Evidence | None:

@@ -157,6 +157,8 @@ def _read(case: Case, match: Match) -> Division | None:
             r"(?i)partition|output_size|input_size|size_[nk]|shard|per_rank|intermediate|hidden|weight", text
         ):
             return None
+        if whole is None and not re.search(r"(?i)partition|shard|per_rank", text):
+            return None  # a dimension of the model that no kernel takes, at any size
         tile = numbers[0] if numbers else None
         return Division(match, is_direct=False, part=whole, tile=tile, of_experts=_is_mixture(case, match))
     ranks = text if "divide " in text else by  # "the world size must divide num_heads"
@@ -213,7 +215,21 @@ def _size(case: Case, division: Division) -> Size | None:
     """The size in question: as the message names it, else as the server was given it."""
     if division.size is not None:
         return Size(division.size, None)
-    return _parallel.tensor(case)
+    given = _parallel.tensor(case)
+    if (given is None or given.at_least) and division.part:
+        return _from_model(case, division.part) or given
+    return given
+
+
+def _from_model(case: Case, part: int) -> Size | None:
+    """The size that makes a rank's share of one of the model's dimensions."""
+    for name in ("moe_intermediate_size", "intermediate_size", "hidden_size", "vocab_size"):
+        whole = case.facts.value(f"model.{name}")
+        if not isinstance(whole, int) or isinstance(whole, bool) or whole % part:
+            continue
+        if 0 < whole // part <= _parallel.MOST:
+            return Size(whole // part, case.fact_evidence(f"model.{name}", f"{name} is {whole}, a rank's share {part}"))
+    return None
 
 
 def _whole(division: Division, size: Size | None) -> int | None:
@@ -288,10 +304,11 @@ def _best(division: Division, size: Size | None) -> int | None:
 def _missing(case: Case, size: Size | None, certainty: Certainty) -> tuple[Missing, ...]:
     if certainty is Certainty.PROVEN or (size is not None and not size.at_least):
         return ()
-    asked = case.missing(
-        "command", "the parallel size: whether it divides at size 1", "tr '\\0' ' ' < /proc/PID/cmdline"
-    )
-    return (asked,) if asked is not None else ()
+    wanted = (
+        case.missing("command", "the parallel size: whether it divides at size 1", "tr '\\0' ' ' < /proc/PID/cmdline"),
+        case.missing("model.intermediate_size", "the model's dimension that is shared out", "grep -E 'intermediate_size|hidden_size|num_.*heads' MODEL/config.json"),
+    )  # fmt: skip
+    return tuple(each for each in wanted if each is not None)
 
 
 def _remedies(case: Case, division: Division, size: Size | None) -> tuple[Remedy, ...]:

@@ -19,12 +19,12 @@ _DEVICE = re.compile(
     r"\b(?P<device>(?:mlx[45]|bnxt_re|irdma|efa|roce|ibp|rocep|hns|ib|rdma)\w{0,20}\d\w{0,10}(?::\d{1,2})?)\b"
 )
 _IN_KERNEL = re.compile(
-    r"mlx5_core .{0,160}(?:[Ll]ink down|Cable (?:unplugged|error)|[Pp]ort module event.{0,60}(?:unplug|error|[Tt]emp)|health|Fatal error|firmware (?:internal )?error)"
+    r"mlx5_core .{0,160}(?:[Ll]ink down|Cable (?:unplugged|error)|[Pp]ort module event.{0,60}(?:unplug|error|[Tt]emp)|health (?:compromised|poll failed)|Fatal error \d|firmware (?:internal )?error)"
     r"|\bib\d{1,3}: .{0,40}link (?:down|is not ready)|bond\d{1,3}: .{0,60}link status definitely down|Link (?:is )?Down.{0,40}mlx5",
 )
 _PEER = re.compile(r"(?:from peer|remote|peer nic|localGid .{0,80}remoteGids?)[ :=]{1,3}(?P<peer>[\w.:<>-]{3,80})")
-_DOWN_FACT = re.compile(
-    r"(?i)state:? ?(?:down|init\w*|polling|disabled)|link down|cable unplugged|port.{0,20}down|flap"
+_NETWORK = re.compile(
+    r"(?i)NCCL|RDMA|\bib_?v?|mlx5|NVSHMEM|DeepEP|UCX|NIXL|mooncake|KVTransfer|time[-d]? ?out|connection|network|transport|remote|peer|EngineDead|link|async (?:error )?event"
 )
 
 
@@ -92,12 +92,15 @@ def rdma_link_fault(case: Case) -> Judgement:
       peer process that died: its queue pair goes away, and error 12 follows. Error 5 (flushed) only follows another one.
     """
     own = _own_port(case)
+    is_related = _is_of_the_network(case)
+    if own is not None and own.sign == "kernel-link" and not _is_felt(case):
+        return None
     match = own or case.found("no-answer", "no-path", "fabric-silent")
     if match is None or match.is_code:
         return None
     kernel = _kernel_fact(case)
     failed_first = _failed_first(case, match)
-    certainty = _certainty(match, own, kernel, failed_first)
+    certainty = _certainty(match, own, kernel, failed_first or not is_related)
     seen = case.evidence(match, _what_it_shows(match))
     further = _further(case, match)
     device = _device(match)
@@ -119,6 +122,22 @@ def rdma_link_fault(case: Case) -> Judgement:
         notes=_notes(match, failed_first),
         strength=_strength(match, failed_first),
     )  # fmt: skip
+
+
+def _is_of_the_network(case: Case) -> bool:
+    """Whether the failure is one that a link can cause."""
+    if case.all("no-answer", "no-path", "fabric-silent"):
+        return True
+    primary = case.incident.primary_event
+    is_cut_off = primary is not None and primary.kind == "exception" and not primary.exceptions[-1].type
+    return primary is None or is_cut_off or _NETWORK.search(primary.text[:4000]) is not None
+
+
+def _is_felt(case: Case) -> bool:
+    """Whether a program complains of the network, too. Unused ports without a cable are on every second host."""
+    if case.all("port-error", "no-answer", "no-path", "fabric-silent"):
+        return True
+    return any(event.kind != "kernel" and _NETWORK.search(event.text[:2000]) for event in case.incident.events)
 
 
 def _own_port(case: Case) -> Match | None:

@@ -138,9 +138,10 @@ def startup_timeout(case: Case) -> Judgement:
         return died
     busy = _busy(case, asked)
     lead = _lead(case, wait)
-    slow = asked.compilers or _is_slow_storage(case)
+    tried = _tried(case)
+    slow = asked.compilers or tried or _is_slow_storage(case)
     certainty = _certainty(wait, asked, bool(slow))
-    evidence = tuple(dict.fromkeys(each for each in (lead, _of(case, wait), busy) if each is not None))
+    evidence = tuple(dict.fromkeys(each for each in (lead, _of(case, wait), busy, tried) if each is not None))
     return Verdict(
         certainty=certainty,
         component=_component(case, wait),
@@ -152,7 +153,7 @@ def startup_timeout(case: Case) -> Judgement:
         ),
         evidence=evidence,
         explains=_explains(case),
-        missing=_missing(case) if certainty is not Certainty.PROVEN else (),
+        missing=_missing(case, wait) if certainty is not Certainty.PROVEN else (),
         rivals=() if certainty is Certainty.PROVEN else ("collective-mismatch", "host-oom-kill", "p2p-iommu"),
         remedies=_remedies(case, wait),
         not_remedies=_IN_VAIN,
@@ -186,7 +187,7 @@ def _wait(case: Case, asked: Order) -> Wait | None:
     if banner is not None and (expired is not None or case.incident.is_failure) and not asked.was_serving:
         strength = 70 if expired is not None else 50
         return Wait(expired or banner, "A collective's wait during compilation", "deepgemm", _longer_config(), Certainty.POSSIBLE, strength)  # fmt: skip
-    if expired is None or expired.is_code or asked.was_serving:
+    if expired is None or expired.is_code or asked.was_serving or asked.other_failure is not None:
         return None
     strength = {"dispatch-wait": 50, "watchdog": 40, "store-wait": 40}.get(expired.sign, 20)
     if asked.compiling is not None or asked.compilers:
@@ -254,6 +255,17 @@ def _is_slow_storage(case: Case) -> Evidence | None:
     return told.evidence("the weights come from slow storage")
 
 
+def _tried(case: Case) -> Evidence | None:
+    """An experiment with a longer limit, or with warm caches, that succeeded."""
+    for name, fact in case.facts.group("tests").items():
+        told = f"{name} {fact.value}"
+        if re.search(r"(?i)time-?_?out|limit|longer|second start|warm|cached", told) and re.search(
+            r"(?i)succe|works|starts|\bok\b|completes", told
+        ):
+            return fact.evidence
+    return None
+
+
 def _certainty(wait: Wait, asked: Order, is_busy: bool) -> Certainty:
     if asked.compilers and not asked.was_serving:
         return Certainty.LIKELY if asked.earlier_failure is not None else Certainty.PROVEN
@@ -289,12 +301,19 @@ def _explains(case: Case) -> tuple[int, ...]:
     return tuple(sorted(ids))
 
 
-def _missing(case: Case) -> tuple[Missing, ...]:
+def _missing(case: Case, wait: Wait) -> tuple[Missing, ...]:
+    is_of_loading = wait.match is not None and wait.match.sign in (
+        "engine-not-ready",
+        "others-loading",
+        "runner-not-started",
+    )
+    storage = Missing("fs.MODEL_PATH", "findmnt -T MODEL_PATH; dd if=A_WEIGHT_FILE of=/dev/null bs=16M count=100 iflag=direct", "whether the weights come from slow storage")  # fmt: skip
     wanted = (
         case.missing("processes", "whether the other ranks were compiling or reading when the wait ended", "ps -eo pid,etime,pcpu,args | grep -E 'nvcc|cicc|ptxas|ninja|compile_worker'"),
         case.missing("kernel_log", "whether a rank was killed", "journalctl -k -b | grep -iE 'killed process|xid'"),
     )  # fmt: skip
-    return tuple(each for each in wanted if each is not None)
+    asked = tuple(each for each in wanted if each is not None)
+    return (*asked, storage) if is_of_loading and not case.facts.group("fs") else asked
 
 
 def _longer_env(name: str, value: str) -> Remedy:
