@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Facts, Unknown
+from gpuwhy.model.remedy import Remedy
 
 _BAD = re.compile(
     r"\bfail|crash|illegal|\berrors?\b|damaged|wrong|nonsense|garbage|gibberish|\bhang|corrupt|\bstill\b|\bworse\b|broken|not (?:work|start|help)|\bdies\b|out of memory|\bkilled\b",
@@ -81,8 +82,34 @@ class Experiments(Struct, frozen=True):
         return tuple(each for each in self.tried if each.is_good)
 
     @property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """What is known to help because it was tried and went well, in the order given."""
+        return tuple(remedy for each in self.good if (remedy := _remedy(each)) is not None)
+
+    @property
     def bad(self) -> tuple[Experiment, ...]:
         return tuple(each for each in self.tried if each.is_good is False)
+
+
+_FINDS_ONLY = frozenset({"CUDA_LAUNCH_BLOCKING", "TORCH_USE_CUDA_DSA", "NCCL_DEBUG"})
+"""Variables that help to find a fault, and cure none."""
+
+
+def _remedy(each: Experiment) -> Remedy | None:
+    said = f"Tried here: {each.outcome[:200]}"
+    if each.variable is not None:
+        name, value = each.variable
+        return None if name in _FINDS_ONLY else Remedy(kind="env", name=name, value=value, summary=said)
+    if each.switched_off is not None:
+        if each.switched_off.startswith("--"):
+            return Remedy(kind="flag", name=each.switched_off, value="remove", summary=said)
+        return Remedy(kind="config", name=each.switched_off, value="false", summary=f"Leave it off. {said}")
+    if each.flag is not None:
+        return Remedy(kind="flag", name=each.flag[0], value=each.flag[1] or "set", summary=said)
+    if each.release is not None:
+        cost = "another release changes other things too"
+        return Remedy(kind="package", name=each.release[0], value=f"=={each.release[1]}", summary=said, cost=cost)
+    return None
 
 
 def is_good(outcome: object) -> bool | None:

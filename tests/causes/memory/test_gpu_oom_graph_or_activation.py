@@ -157,3 +157,18 @@ def test_near_miss_memory_of_others(judge_report: Judge, finding: Find) -> None:
 def test_advice_and_help_texts_are_no_failure(judge_report: Judge) -> None:
     text = "INFO: if you see CUDA out of memory, lower --mem-fraction-static\nA large batch may lead to CUDA out of memory errors\n"
     assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+def test_what_was_tried_and_helped_comes_first(judge_report: Judge) -> None:
+    text = traceback("vllm/v1/worker/gpu_model_runner.py", "execute_model", OWN)
+    first = judge_report(
+        text, {"tests.--max-num-seqs 64": "works for a day", "tests.--enforce-eager": "still fails"}
+    ).findings[0]
+    assert (order(first.remedies)[0].name, order(first.remedies)[0].value) == ("--max-num-seqs", "64")
+    assert "--enforce-eager" not in [remedy.name for remedy in first.remedies]
+
+
+def test_a_request_that_ends_in_an_error_shows_that_the_server_was_up(judge_report: Judge) -> None:
+    text = 'RuntimeError: CUDA out of memory. Tried to allocate 4.50 GiB\nINFO: 127.0.0.1 - "POST /generate HTTP/1.1" 500\n'
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)

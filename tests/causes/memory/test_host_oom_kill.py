@@ -42,6 +42,7 @@ def test_those_who_know_prove_it(judge_report: Judge, line: str) -> None:
         "Error: model requires more system memory (12.7 GiB) than is available (7.6 GiB)",
         "ValueError: Not enough host memory available. Requesting 120.00 GB but only have 61.22 GB free.",
         "terminate called after throwing an instance of 'std::bad_alloc'\n  what():  std::bad_alloc",
+        "llama_model_load: error loading model: mmap failed: Cannot allocate memory",
         "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 23.0 GiB for an array with shape (1, 2)",
     ],
 )  # fmt: skip

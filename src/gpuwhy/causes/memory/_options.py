@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 import re
 
+import msgspec
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case
 from gpuwhy.knowledge import components
 from gpuwhy.knowledge.engine_messages import engine_of_log, engine_of_message
+from gpuwhy.model.experiments import Experiments
+from gpuwhy.model.fact import Unknown
 from gpuwhy.model.remedy import Remedy
 
 
@@ -126,6 +129,13 @@ def change(
         return ()
     kind = "env" if name.isupper() else "config" if options.kind == "config" or not name.startswith("-") else "flag"
     return (Remedy(kind=kind, name=name, value=value, summary=summary, rank=rank, cost=cost, is_sure=sure),)  # fmt: skip
+
+
+def tried(experiments: Experiments | Unknown) -> tuple[Remedy, ...]:
+    """What was tried here and helped: it comes before what usually helps."""
+    if not isinstance(experiments, Experiments):
+        return ()
+    return tuple(msgspec.structs.replace(remedy, rank=-1) for remedy in experiments.remedies)
 
 
 _ALIASES = {"aphrodite": "vllm"}

@@ -59,7 +59,7 @@ _IN_FRAMES: tuple[tuple[Stage, re.Pattern[str]], ...] = (
     (
         Stage.LOADING,
         re.compile(r"Failed to load model - not enough GPU memory|in (?:load_model|_load_model|load_weights\w{0,20}|create_weights\w{0,20}|get_model|initialize_model|_initialize_model|process_weights_after_loading|load_checkpoint|from_pretrained|_load_pretrained_model|_load_state_dict_into_\w{1,20}|load_state_dict|_load_weights\w{0,20}|safetensors_weights_iterator|load_model_gpu|load_models_gpu|set_module_tensor_to_device|dispatch_model|partially_load|load_and_quantize\w{0,20}|marlin_moe_permute_scales|gptq_marlin_repack|awq_marlin_repack|from_engine|deserialize_cuda_engine|_materialize\w{0,20})\b"
-                   r"|model_loader[/\\]|\berror loading model\b|unable to allocate (?:CUDA\d|backend) ?buffer|load_tensors:|llama_model_load|alloc_tensor_range|unable to load model|could not be created: (?:Model engine|Draft model engine|Drafter)|transformers[/\\]modeling_utils\.py|deserializeCudaEngine|memory layout cannot be allocated|Insufficient VRAM for model", _F),
+                   r"|model_loader[/\\]|\berror loading model\b|unable to allocate (?:CUDA\d|backend) ?buffer|load_tensors:|llama_model_load|alloc_tensor_range|unable to load model|could not be created: (?:Model engine|Draft model engine|Drafter)|in get_(?:sharded|partial_sharded|multi_weights\w{0,10}|weights\w{0,10})\b|utils[/\\]weights\.py|transformers[/\\]modeling_utils\.py|deserializeCudaEngine|memory layout cannot be allocated|Insufficient VRAM for model", _F),
     ),
     (
         Stage.SERVING,
@@ -87,7 +87,7 @@ _PROGRESS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
     ),
     (
         Stage.LOADING,
-        re.compile(r"Starting to load model|Loading (?:safetensors|pt|checkpoint|drafter|weights|model)\b|Load weight begin|checkpoint shards:|Loading weights with|loading blk\.\d+|loading model tensors|load_tensors|offloading \d+ repeating layers|Init torch distributed ends|Using model weights format|loading model part|init_model|Using \w{1,30} (?:MoE backend|kernel for)", _F),
+        re.compile(r"Starting to load model|Loading (?:safetensors|pt|checkpoint|drafter|weights|model)\b|Load weight begin|checkpoint shards:|Loading weights with|loading blk\.\d+|loading model tensors|load_tensors|offloading \d+ repeating layers|Init torch distributed ends|Using model weights format|loading model part|init_model|Convert to turbomind format|Using \w{1,30} (?:MoE backend|kernel for)", _F),
     ),
     (Stage.START, re.compile(r"Init torch distributed begin|world_size=\d+ rank=\d+|Initializing a(?:n LLM| V1 LLM) engine|ggml_cuda_init: found|server_args=", _F)),
 )  # fmt: skip
@@ -108,9 +108,14 @@ def stage_of(case: Case, match: Match) -> StageRead:
         for stage, pattern in _PROGRESS:
             if pattern.search(line.text[:600]):
                 return StageRead(stage, line)
+    for line in case.lines_around(match, 0, 10):
+        if _ANSWERED.search(line.text[:300]):
+            return StageRead(Stage.SERVING, line)
     return StageRead(Stage.UNKNOWN)
 
 
+_ANSWERED = re.compile(r"\"(?:POST|GET) /\S{1,60} HTTP/1\.\d\" 5\d\d")
+"""A request that ends in an error: the server was up."""
 _FRAME = re.compile(r'^\s*File "|^\s*(?:\S+ERROR\S* )?File "|\.py", line \d+|\.py:\d+|^[a-z_]{3,60}: ')
 _MODEL_FILE = re.compile(r"[/\\]models[/\\](?!registry|utils|loader)\w{2,60}\.py|[/\\]layers[/\\]\w{2,60}", _F)
 

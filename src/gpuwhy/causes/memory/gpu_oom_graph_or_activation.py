@@ -15,6 +15,7 @@ from gpuwhy.causes.memory._allocation import Allocation, gib
 from gpuwhy.causes.memory._options import Options
 from gpuwhy.causes.memory._stage import Stage, StageRead
 from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.experiments import Experiments
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.gpu_memory import COMMAND, GpuHolders
@@ -54,7 +55,9 @@ class Overflow(Struct, frozen=True):
         *budgets.SIGNS,
     ],
 )  # fmt: skip
-def gpu_oom_graph_or_activation(case: Case, holders: GpuHolders | Unknown) -> Judgement:
+def gpu_oom_graph_or_activation(
+    case: Case, holders: GpuHolders | Unknown, experiments: Experiments | Unknown
+) -> Judgement:
     """Weights and cache fit, and what comes after them does not: graph capture, warm-up, work space, or a long request.
 
     How it shows itself
@@ -113,7 +116,7 @@ def gpu_oom_graph_or_activation(case: Case, holders: GpuHolders | Unknown) -> Ju
         explains=case.explains(overflow.match, allocation.match if allocation else None),
         missing=_missing(case, certainty),
         rivals=_rivals(overflow, certainty),
-        remedies=_remedies(case, options, engine, overflow),
+        remedies=(*engine_options.tried(experiments), *_remedies(case, options, engine, overflow)),
         not_remedies=_in_vain(options, overflow),
         notes=_notes(overflow),
         strength=85 if overflow.is_literal else 55 if stage.stage in _OWN_STAGES else 34,

@@ -17,6 +17,8 @@ from gpuwhy.causes.memory._budget import Budget
 from gpuwhy.causes.memory._options import Options
 from gpuwhy.causes.memory._stage import Stage, StageRead, shown, stage_of
 from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.experiments import Experiments
+from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
@@ -48,9 +50,9 @@ class Refusal(Struct, frozen=True):
         says(
             "nothing-left",
             ("no available memory for the cache", "leave no gpu memory for the kv", "increase --mem-fraction-static", "increasing --mem-fraction-static", "cannot hold even one request",
-             "enough gpu memory for kv", "not enough memory for kv", "available mamba cache blocks", "enough gpu memory for runtime", "impossible to fit", "kv cache memory is not enough", "no enough blocks for"),
+             "enough gpu memory for kv", "not enough memory for kv", "insufficient memory for kv", "available mamba cache blocks", "enough gpu memory for runtime", "impossible to fit", "kv cache memory is not enough", "no enough blocks for"),
             r"No available memory for the cache blocks|leave no GPU memory for the KV cache|Not enough memory\.? Please try (?:to increase|increasing) --mem-fraction-static|cannot hold even one request"
-            r"|[Nn]o(?:t)? enough (?:GPU )?memory for (?:the )?(?:KV|kv)|exceeds available Mamba cache blocks|No enough gpu memory for runtime|Impossible to fit (?:any|even one)\b.{0,40}(?:sequence|kvCache|KV)|KV cache memory is not enough|No enough blocks for .{0,3}session_len",
+            r"|(?:[Nn]o(?:t)? enough|[Ii]nsufficient) (?:GPU )?memory for (?:the )?(?:KV|kv)|exceeds available Mamba cache blocks|No enough gpu memory for runtime|Impossible to fit (?:any|even one)\b.{0,40}(?:sequence|kvCache|KV)|KV cache memory is not enough|No enough blocks for .{0,3}session_len",
         ),
         says(
             "negative-budget",
@@ -77,7 +79,7 @@ class Refusal(Struct, frozen=True):
         *budgets.SIGNS,
     ],
 )  # fmt: skip
-def gpu_oom_kv_cache(case: Case) -> Judgement:
+def gpu_oom_kv_cache(case: Case, experiments: Experiments | Unknown) -> Judgement:
     """After the weights and the reserve for a forward pass nothing, or too little, is left for the KV cache.
 
     How it shows itself
@@ -129,7 +131,7 @@ def gpu_oom_kv_cache(case: Case) -> Judgement:
         explains=case.explains(refusal.match, refusal.allocation.match if refusal.allocation else None),
         missing=_missing(case, certainty),
         rivals=() if certainty is Certainty.PROVEN else ("gpu-oom-graph-or-activation", "gpu-memory-taken"),
-        remedies=_remedies(case, options, engine, budget, refusal),
+        remedies=(*engine_options.tried(experiments), *_remedies(case, options, engine, budget, refusal)),
         not_remedies=_in_vain(options, refusal),
         notes=_notes(budget),
         strength=90 if refusal.is_literal else 50,

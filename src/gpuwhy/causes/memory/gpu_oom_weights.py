@@ -17,6 +17,7 @@ from gpuwhy.causes.memory._allocation import Allocation, gib
 from gpuwhy.causes.memory._options import Options
 from gpuwhy.causes.memory._stage import Stage, StageRead
 from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.experiments import Experiments
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.gpu_memory import COMMAND, GpuHolders
@@ -56,7 +57,7 @@ class Failure(Struct, frozen=True):
         allocations.SIGN,
     ],
 )  # fmt: skip
-def gpu_oom_weights(case: Case, holders: GpuHolders | Unknown) -> Judgement:
+def gpu_oom_weights(case: Case, holders: GpuHolders | Unknown, experiments: Experiments | Unknown) -> Judgement:
     """The weights (of the model, of its draft model, or their copies while loading) do not fit on the GPU.
 
     How it shows itself
@@ -113,7 +114,7 @@ def gpu_oom_weights(case: Case, holders: GpuHolders | Unknown) -> Judgement:
         explains=case.explains(failure.match, allocation.match if allocation else None),
         missing=_missing(case, certainty),
         rivals=() if certainty is Certainty.PROVEN else _rivals(case, failure),
-        remedies=_remedies(case, options, engine, failure, is_draft),
+        remedies=(*engine_options.tried(experiments), *_remedies(case, options, engine, failure, is_draft)),
         not_remedies=_in_vain(case, options, failure),
         notes=_notes(case, failure),
         strength=_strength(failure),

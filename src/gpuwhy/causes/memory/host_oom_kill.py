@@ -13,14 +13,15 @@ from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory._allocation import GIB, gib
 from gpuwhy.model.evidence import Evidence
-from gpuwhy.model.fact import Fact
+from gpuwhy.model.experiments import Experiments
+from gpuwhy.model.fact import Fact, Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _COMPILERS = r"nvcc|cicc|cudafe\+\+|ptxas|fatbinary|nvlink|cc1plus|cc1|lto1|g\+\+|gcc|c\+\+|clang(?:\+\+)?|ld|rustc|ninja|make|cmake|hipcc"
 _IS_COMPILER = re.compile(rf"(?:Killed process \d{{1,10}} \(|task=|reaped process \d{{1,10}} \()(?:{_COMPILERS})\b")
 _BUILD = re.compile(
-    r"\bnvcc\b|\bcicc\b|\bninja\b|\[\d{1,5}/\d{1,5}\]|Building (?:CUDA|CXX|wheel|extension)|setup\.py|\bcmake\b|\.cu\.o\b|\.cuda\.o\b|FAILED: |cc1plus|pip3? install|Compiling objects|Ninja build|RUN pip|docker build|MAX_JOBS",
+    r"\bnvcc\b|\bcicc\b|\bninja\b|\[\d{1,5}/\d{1,5}\]|Building (?:CUDA|CXX|wheel|extension)|setup\.py|\bcmake\b|\.cu\.o\b|\.cuda\.o\b|(?-i:FAILED: )|cc1plus|pip3? install|Compiling objects|Ninja build|RUN pip|docker build|MAX_JOBS",
     re.IGNORECASE,
 )
 _LOADING = re.compile(
@@ -78,7 +79,7 @@ _BARE = ("killed-by-signal", "bare-killed")
             "host-allocation",
             ("defaultcpuallocator", "cannot allocate memory", "bad_alloc", "memoryerror", "unable to mmap", "paging file is too small", "os error 1455", "failed to allocate cpu", "cudahostalloc", "cudamallochost", "unable to allocate", "failed to pin", "failed to allocate pinned", "unable to allocate cpu", "cuda_host"),
             r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|(?:\[Errno 12\]|OSError.{0,40}) ?Cannot allocate memory|^(?:RuntimeError|MemoryError|OSError)?:? ?.{0,80}unable to mmap \d{1,20} bytes|what\(\):\s{1,3}std::bad_alloc|^(?:\S{1,40}\.)?_?(?:Array)?MemoryError\b"
-            r"|paging file is too small|os error 1455|Unable to allocate \d[\d.]{0,9} [GT]iB for an array|(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister).{0,60}(?:fail|out of memory)|failed to allocate (?:a )?(?:pinned|CPU\w{0,10} ?buffer|CUDA_Host)|unable to allocate (?:CPU|CUDA_Host)\w{0,12} ?buffer|failed to allocate buffer of type CPU",
+            r"|\bmmap\b.{0,60}Cannot allocate memory|paging file is too small|os error 1455|Unable to allocate \d[\d.]{0,9} [GT]iB for an array|(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister).{0,60}(?:fail|out of memory)|failed to allocate (?:a )?(?:pinned|CPU\w{0,10} ?buffer|CUDA_Host)|unable to allocate (?:CPU|CUDA_Host)\w{0,12} ?buffer|failed to allocate buffer of type CPU",
         ),
         says(
             "refused",
@@ -94,7 +95,7 @@ _BARE = ("killed-by-signal", "bare-killed")
         says("loads-on-host", ("loading blk.", "kt-kernel", "ktransformers", "numa=", "numa build", "use_numa"), r"loading blk\.\d|ktransformers|kt[-_]kernel|NUMA"),
     ],
 )  # fmt: skip
-def host_oom_kill(case: Case) -> Judgement:
+def host_oom_kill(case: Case, experiments: Experiments | Unknown) -> Judgement:
     """Host memory, or the memory limit of a container, is used up, and the kernel or a supervisor kills a process.
 
     How it shows itself
@@ -145,7 +146,7 @@ def host_oom_kill(case: Case) -> Judgement:
         explains=case.explains(kill.match, *(m for m in case.all(*_KERNEL, *_MANAGER, *_BARE) if not _IS_COMPILER.search(m.text))),
         missing=_missing(case, certainty),
         rivals=_rivals(kill, certainty),
-        remedies=_remedies(case, kill, need),
+        remedies=(*engine_options.tried(experiments), *_remedies(case, kill, need)),
         not_remedies=_IN_VAIN,
         notes=_notes(kill),
         strength=_STRENGTH[kill.kind],

@@ -103,19 +103,7 @@ def tried(experiments: Experiments | Unknown) -> tuple[Evidence, ...]:
 
 def remedies_tried(experiments: Experiments | Unknown) -> tuple[Remedy, ...]:
     """What is known to help because it was tried."""
-    if not isinstance(experiments, Experiments):
-        return ()
-    found: list[Remedy] = []
-    for each in experiments.good:
-        if each.variable and each.variable[0] != "CUDA_LAUNCH_BLOCKING":
-            found.append(Remedy(kind="env", name=each.variable[0], value=each.variable[1], summary=f"Tried here: {each.outcome}"))  # fmt: skip
-        elif each.flag:
-            found.append(Remedy(kind="flag", name=each.flag[0], value=each.flag[1] or "set", summary=f"Tried here: {each.outcome}"))  # fmt: skip
-        elif each.switched_off:
-            found.append(Remedy(kind="config", name=each.switched_off, value="false", summary=f"Leave it off. Tried here: {each.outcome}"))  # fmt: skip
-        elif each.release:
-            found.append(Remedy(kind="package", name=each.release[0], value=f"=={each.release[1]}", summary=f"The release that works here ({each.outcome})", cost="an older or newer release changes other things too"))  # fmt: skip
-    return tuple(found)
+    return experiments.remedies if isinstance(experiments, Experiments) else ()
 
 
 def remedies_to_try(case: Case, match: Match, component: str, experiments: Experiments | Unknown) -> tuple[Remedy, ...]:
