@@ -297,3 +297,11 @@ def test_faulthandler_frames_are_no_exception() -> None:
         """
     )
     assert [event.kind for event in found] == ["crash"]
+
+
+def test_an_event_keeps_the_severity_of_its_line() -> None:
+    event = first("2025-08-12 10:00:00 | ERROR | x:f:1 - CUDA error: out of memory")
+    assert (event.kind, event.detail["level"]) == ("crash", "error")
+    event = first("ERROR 09-10 09:37:41 [core.py:708] ValueError: unsupported head dim 80")
+    assert (event.kind, event.detail["level"]) == ("exception", "error")
+    assert "level" not in first("ValueError: unsupported head dim 80").detail

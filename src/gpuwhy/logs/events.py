@@ -204,6 +204,8 @@ _READERS = (
 )
 _BIT = {module: 1 << at for at, module in enumerate(_READERS)}
 _EXCEPTION = 1 << len(_READERS)
+_OWN_SEVERITY = frozenset({"kernel", "unit", "start", "ready", "warning"})
+"""Kinds whose severity is in what they say, or told by their reader; the others' is the level of their line."""
 _ALL = _EXCEPTION - 1
 _BY_TEXT = (kernel, units, builds)
 """Readers that need no level, asked first: what they know is said in fixed words."""
@@ -292,8 +294,8 @@ def _of_traceback(log: Log, lines: Sequence[LogLine], found: tracebacks.Tracebac
     headline = _headline(found.exceptions)
     text = _said(headline)
     tool, detail = attributed(text)
-    detail |= _in_english(text)
     level = lines[max(found.owned, default=found.first)].level
+    detail |= _in_english(text) | _severity(level)
     return Event(
         id=0,
         kind="exception",
@@ -377,11 +379,15 @@ def _of_line(log: Log, lines: Sequence[LogLine], at: int, wanted: int, quoted: s
         process=line.process,
         unit=found.unit or line.unit,
         tool=found.tool,
-        detail=_detail(found, text),
+        detail=_detail(found, text) if found.kind in _OWN_SEVERITY else _severity(line.level) | _detail(found, text),
         is_echo=found.is_echo or _is_echo(found.kind, text),
         is_fatal=found.is_fatal,
     )
     return event, end
+
+
+def _severity(level: str) -> dict[str, str]:
+    return {"level": level} if level else {}
 
 
 def _detail(found: Recognised, text: str) -> dict[str, str]:
@@ -403,7 +409,7 @@ def _recognise(line: LogLine, wanted: int) -> Recognised | None:
     """What ``line`` says, asked of the readers whose literals it holds; the most specific first."""
     text, level = line.text, line.level
     if line.process is not None and line.process.name in ("kernel", "systemd"):
-        return kernel.recognise(text) or units.recognise(text)
+        return kernel.recognise(text) or platforms.recognise(text) or units.recognise(text)
     found = complaints.recognise_python_warning(text)
     for text_reader in _BY_TEXT:
         if found is None and wanted & _BIT[text_reader]:
@@ -484,7 +490,7 @@ def _of_exception(log: Log, lines: Sequence[LogLine], at: int, name: str, messag
     block = RaisedException(name, whole, (), "", span)
     text = _said(block)
     tool, detail = attributed(text)
-    detail |= _in_english(text)
+    detail |= _in_english(text) | _severity(line.level)
     event = Event(
         id=0,
         kind="exception",

@@ -68,3 +68,18 @@ def test_a_host_compiler_that_is_not_there_explains_nvcc() -> None:
 def test_shells_and_launchers(line: str) -> None:
     event = only(line)
     assert (event.kind, event.tool, event.is_fatal) == ("build", "sh", True)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "tool"),
+    [
+        ('loc("/x/kernels/attention.py":12:0): error: unsupported target: sm_121', "build", "triton"),
+        ("/x/kernels/attention.py:12:4: error: operation scheduled before its operands", "build", "triton"),
+        ("error[E0432]: unresolved import `pyo3`", "build", "rustc"),
+        ("error: linker `cc` not found", "build", "rustc"),
+        ("LLVM ERROR: Cannot select: intrinsic %llvm.nvvm.shfl.sync.bfly.i32", "crash", "llvm"),
+    ],
+)
+def test_other_compilers(line: str, kind: str, tool: str) -> None:
+    event = only(line)
+    assert (event.kind, event.tool, event.is_fatal, event.is_echo) == (kind, tool, True, False)

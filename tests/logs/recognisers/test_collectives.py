@@ -22,6 +22,7 @@ def test_what_the_rank_was_in() -> None:
         "numel_out": "8171520",
         "timeout_ms": "600000",
         "ran_ms": "600001",
+        "level": "error",
     }
 
 

@@ -88,3 +88,14 @@ def test_accelerators_of_others() -> None:
 
 def test_ordinary_kernel_lines_say_nothing() -> None:
     assert events("nvidia-nvlink: Nvlink Core is being initialized, major device number 509\nusb 1-1: new device") == ()
+
+
+def test_what_others_pass_on_of_the_kernel() -> None:
+    event = only("XidCriticalError: Xid=79 on Device=GPU-0123abcd, the device will be marked as unhealthy.")
+    assert (event.tool, event.detail["number"], event.detail["meaning"]) == (
+        "xid",
+        "79",
+        "the GPU has fallen off the bus",
+    )
+    event = only("Aug 12 10:00:00 host kernel: amdgpu 0000:03:00.0: amdgpu: GPU reset begin!")
+    assert (event.kind, event.tool) == ("kernel", "rocm")

@@ -19,7 +19,7 @@ LITERALS = (
     "cannot find -l", "undefined reference", "/ld:", "ld: ", "collect2", "ninja:", "FAILED: ", "CMake Error", "unsupported GNU version", "make: ",
     "make[", "Killed signal", "catastrophic", "nvrtc", "NVRTC", "No such file or directory", "assembler", "Assembler messages", "internal compiler error",
     "Fatal error:", "unsupported Microsoft", "clang: ", "compilation terminated", "build failed", "Could not build", "-- Could NOT find", "Could not find C compiler",
-    "detected in the compilation of", "Failed to build", "No solution found when resolving", "No matching distribution", "Could not find a version that satisfies", "conflicting dependencies",
+    "error[E", "could not compile `", "linker `", "custom build command", "detected in the compilation of", "Failed to build", "No solution found when resolving", "No matching distribution", "Could not find a version that satisfies", "conflicting dependencies",
     "ResolutionImpossible", "Configuring incomplete", "externally-managed-environment", "Failed to download", "Failed building wheel", "subprocess-exited", "metadata-generation",
 )  # fmt: skip
 _COMPILER_PATTERNS: tuple[tuple[str, str], ...] = (
@@ -30,6 +30,8 @@ _COMPILER_PATTERNS: tuple[tuple[str, str], ...] = (
     ("cicc", r"\bcicc(?:\.exe)?: |\blibNVVM\b.{0,60}(?:error|failed)|'cicc' died"),
     ("cudafe++", r"\bcudafe\+\+(?:\.exe)?: |'cudafe\+\+' died"),
     ("nvrtc", r"\bnvrtc: error|NVRTC_ERROR_\w+|NVRTC (?:compilation|error)"),
+    ("triton", r"^(?:loc\()?\"?[^\s\"]{1,300}\.py\"?:\d{1,6}:\d{1,5}\)?: error:|^error: .{0,40}\btt\.\w{1,40}' op"),
+    ("rustc", r"^error\[E\d{4}\]: |^error: (?:could not compile `|linker `.{1,100}` not found|failed to run custom build command for `)"),
     ("nvcc", r"unsupported GNU version|unsupported Microsoft Visual Studio version|unsupported clang version"),
     ("gcc", r"\b(?:gcc|g\+\+|c\+\+|cc|cc1plus|cc1|clang|clang\+\+)(?:-\d+)?: (?:fatal |internal compiler )?error:"),
     ("gcc", r"internal compiler error:"),
@@ -59,7 +61,7 @@ _SITE = Pattern(
     r"(?P<file>[\w./+@-]{1,300}\.(?:cuh?|cpp|cc|cxx|c|hpp|hh?|inl|ptx|s|i|ii))(?::|\(|, line )(?P<line>\d{1,7})(?::\d{1,5}: |\): |; )"
 )
 _ONLY_SUMS_UP = Pattern(
-    r"ld returned|compilation terminated|errors? detected in the compilation of|Ptx assembly aborted due to errors|Configuring incomplete|Failed to build|Could not build wheels|ResolutionImpossible"
+    r"ld returned|compilation terminated|errors? detected in the compilation of|Ptx assembly aborted due to errors|Configuring incomplete|Failed to build|could not compile `|Could not build wheels|ResolutionImpossible"
 )
 _WARNING = Pattern(r": warning(?: #?\S{1,20})?:|\b(?:ptxas|nvcc|nvlink) (?:warning|info) *:")
 LONGEST = 2000

@@ -17,7 +17,7 @@ from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
     "terminate called", "what():", "Fatal Python error", "Segmentation fault", "Bus error", "core dumped", "Aborted", "SIGSEGV", "SIGBUS", "SIGABRT", "SIGILL", "SIGFPE",
-    "GGML_ASSERT", "ggml_abort", "[TensorRT-LLM][ERROR]", "[TRT-LLM] [E]", "panicked at", "panic: ", "unexpected signal", "goroutines are asleep", "[signal SIG", "Assertion", "assertion", "Check failed", "CHECK failed", "double free", "corrupted",
+    "GGML_ASSERT", "ggml_abort", "[TensorRT-LLM][ERROR]", "[TRT-LLM] [E]", "panicked at", "LLVM ERROR", "UNREACHABLE executed", "panic: ", "unexpected signal", "goroutines are asleep", "[signal SIG", "Assertion", "assertion", "Check failed", "CHECK failed", "double free", "corrupted",
     "malloc(): ", "free(): ", "munmap_chunk", "realloc(): ", "malloc_consolidate", "stack smashing", "buffer overflow detected", "Illegal instruction", "Floating point exception",
     "Trace/breakpoint trap", "Bad system call", "error loading model", "unknown model architecture", "Failed to initialize NVML", "failed with error code", "signal arrived", "std::",
     "c10::Error", "symbol lookup error", "error while loading shared libraries", "SIGNAL RECEIVED", "Segfault encountered", "ggml-", "ggml.c",
@@ -27,6 +27,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("c++", r"terminate called (?:after throwing an instance of|without an active exception|recursively)"),
     ("c++", r"^\s*what\(\):"),
     ("go", r"^panic: |^fatal error: (?:unexpected signal|all goroutines|runtime: |stack overflow|concurrent map)"),
+    ("llvm", r"^LLVM ERROR: |^UNREACHABLE executed at "),
     ("rust", r"thread '.{1,80}' (?:\(\d+\) )?panicked at"),
     ("glibc", r"^(?:double free or corruption|free\(\): |malloc\(\): |munmap_chunk\(\): |malloc_consolidate\(\): |corrupted (?:size|double-linked|unsorted)|realloc\(\): )"),
     ("glibc", r"^\*\*\* (?:stack smashing|buffer overflow) detected|^\*\*\* Error in `.{1,300}': "),

@@ -32,6 +32,8 @@ _REAPED = Pattern(r"oom_reaper: reaped process (?P<pid>\d{1,10}) \((?P<name>[^)]
 _XID = Pattern(
     r"Xid \((?P<device>[^)]{1,60})\): (?P<number>\d{1,4})(?:, (?:pid=(?P<pid>[^,]{1,30}), )?(?:name=(?P<name>[^,]{1,60}), )?)?(?P<rest>.{0,500})"
 )
+_PLUGIN_XID = Pattern(r"XidCriticalError: Xid=(?P<number>\d{1,4}) on Device=(?P<device>[\w:-]{1,80})")
+"""How the device plugin of Kubernetes passes an Xid on."""
 _SXID = Pattern(
     r"SXid \((?P<device>[^)]{1,60})\): (?P<number>\d{1,6})(?:, (?P<severity>Fatal|Non-fatal))?(?:, Link (?P<link>\d{1,3}) (?P<said>.{1,200}))?"
 )
@@ -76,6 +78,9 @@ def recognise(text: str) -> Recognised | None:
         return _oom(shown)
     if "Xid (" in shown:
         return _xid(shown)
+    passed_on = _PLUGIN_XID.search(shown)
+    if passed_on is not None:
+        return _numbered_xid(int(passed_on["number"]), {"device": passed_on["device"]})
     found = _SEGFAULT.search(shown)
     if found is not None:
         return _segfault(found)
@@ -163,15 +168,18 @@ def _xid(text: str) -> Recognised | None:
     found = _XID.search(text)
     if found is None:
         return None
-    number = int(found["number"])
-    detail = {"number": str(number), "device": found["device"]}
+    detail = {"device": found["device"]}
     for key, name in (("pid", "pid"), ("process", "name")):
         value = found[name]
         if value and not value.startswith(("'", "<")):
             detail[key] = value
-    if meaning_of_xid(number):
-        detail["meaning"] = meaning_of_xid(number)
     previous = _PREVIOUS.search(found["rest"])
     if previous:
         detail["previous_xid"] = previous.group(1)
-    return Recognised("kernel", "xid", detail, is_echo=number in ECHO_XIDS, is_fatal=True)
+    return _numbered_xid(int(found["number"]), detail)
+
+
+def _numbered_xid(number: int, detail: dict[str, str]) -> Recognised:
+    meaning = meaning_of_xid(number)
+    told = {"number": str(number), **detail} | ({"meaning": meaning} if meaning else {})
+    return Recognised("kernel", "xid", told, is_echo=number in ECHO_XIDS, is_fatal=True)
