@@ -124,3 +124,10 @@ def test_numpys_own_notice(judge_report: Judge, finding: Find, text: str) -> Non
 ])  # fmt: skip
 def test_near_misses_are_others(judge_report: Judge, text: str) -> None:
     assert names(judge_report(text))[:1] != [CAUSE]
+
+
+def test_a_module_of_a_jit_cache_was_compiled_here_and_is_left_over(judge_report: Judge, finding: Find) -> None:
+    text = "OSError: /opt/user/.cache/flashinfer/0.2.5/90/cached_ops/sampling/sampling.so: undefined symbol: _ZN3c1021throwNullDataPtrErrorEv\n"
+    judgement = judge_report(text)
+    assert names(judgement)[0] == "jit-cache-stale"
+    assert finding(judgement, CAUSE).certainty is Certainty.LIKELY

@@ -69,3 +69,12 @@ def test_the_place_of_the_module_decides(judge_report: Judge, finding: Find) -> 
 ])  # fmt: skip
 def test_near_misses_are_others(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_a_reason_that_is_told_is_another_cause(judge_report: Judge) -> None:
+    warned = "WARNING Failed to import from vllm._C with ModuleNotFoundError(\"No module named 'vllm._C'\")\n"
+    assert CAUSE in names(judge_report(warned))
+    told = (
+        warned + "Failed to import from vllm._C with ImportError(\"/lib64/libc.so.6: version `GLIBC_2.32' not found\n"
+    )
+    assert CAUSE not in names(judge_report(told))

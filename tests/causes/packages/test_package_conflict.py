@@ -105,3 +105,14 @@ def test_two_copies_of_one_library(judge_report: Judge, finding: Find) -> None:
 ])  # fmt: skip
 def test_near_misses_are_others(judge_report: Judge, text: str) -> None:
     assert names(judge_report(text))[:1] != [CAUSE]
+
+
+def test_the_line_that_names_the_packages_is_quoted(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "  x No solution found when resolving dependencies:\n"
+        "  `-> Because vllm==0.9.2 depends on torch==2.7.0 and you require torch==2.8.0, we can conclude that your requirements are unsatisfiable.\n"
+    )
+    found = finding(judge_report(text), CAUSE)
+    assert found.component == "torch"
+    assert "depends on torch==2.7.0" in found.evidence[0].quote
+    assert ("package", "torch", "==2.7.0") in remedies(found)

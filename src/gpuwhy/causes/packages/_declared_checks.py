@@ -88,6 +88,14 @@ CHECKS: tuple[Check, ...] = (
         why="pip compares what is installed with what is required",
     ),
     _check(
+        "uv-unresolvable",
+        "depends on",
+        rf"[Bb]ecause .{{0,300}}?(?P<other>{_NAME}) ?(?:==|[<>]=?){_V}.{{0,20}}? depends on (?P<spec>{_NAME}[<>=!~][^ ,]{{0,40}}).{{0,200}}?(?:you require|unsatisfiable|cannot be used|incompatible)",
+        "the requirements of the packages to install exclude each other",
+        strength=74,
+        why="the installer finds no set of releases that fits",
+    ),
+    _check(
         "pip-unresolvable", ("conflicting dependencies", "resolutionimpossible", "no solution found when resolving", "version solving failed", "unsatisfiableerror", "libmambaunsatisfiable", "requirements are unsatisfiable", "are incompatible"),
         rf"Cannot install (?P<other>{_NAME}).{{0,300}}? because these package versions have conflicting dependencies|ResolutionImpossible|No solution found when resolving|[Vv]ersion solving failed|UnsatisfiableError|Because .{{0,300}}(?P<other2>{_NAME})(?:==|[<>]=?){_V}.{{0,20}} depends on (?P<spec>{_NAME}[<>=!~][^ ]{{0,40}})|your requirements are unsatisfiable",
         "the requirements of the packages to install exclude each other", strength=72, why="the installer finds no set of releases that fits",
@@ -174,11 +182,12 @@ CHECKS: tuple[Check, ...] = (
         "bitsandbytes has no binary for torch's CUDA version", "bitsandbytes", "torch", direction="newer", strength=80, why="it looks for a file named after torch's CUDA version",
     ),
     _check(
-        "requires-release", ("requires version", "please install", "version is wrong", "or later is required", "or higher is required", "or newer is required", "needs to be at least", "please upgrade", "is required, but", "package version to be greater or equal", "requires the latest", "is not compatible with", "but version"),
+        "requires-release", ("requires version", "please install", "version is wrong", "or later is required", "or higher is required", "or newer is required", "needs to be at least", "please upgrade", "is required, but", "package version to be greater or equal", "requires the latest", "` requires `", "requires `",  "is not compatible with", "but version"),
         rf"(?:ImportError|RuntimeError|ValueError|AssertionError|Exception|SystemError|PackageNotFoundError|NotImplementedError|VersionError): .{{0,200}}?(?:"
         rf"[Pp]lease (?:install|upgrade|use|update)(?: to)? [`'\"]?(?P<package>{_NAME}?) ?(?P<spec>(?:[<>=!~]=?)\s?{_V})"
         rf"|(?P<package2>{_NAME})[`']? (?:package )?version (?:to be greater or equal(?: than| to)?|must be (?:at least|>=)|needs to be at least|>=) ?(?P<want2>{_V})(?:.{{0,40}}?Detected version (?P<have2>{_V}))?"
         rf"|requires [`'\"]?(?P<package3>{_NAME}?) ?(?P<spec3>(?:>=|==|<=|~=|<|>)\s?{_V})[^.]{{0,40}}(?:but|found|installed|got|you have).{{0,40}}?(?P<have3>{_V})"
+        rf"|requires (?:the )?[`'\"](?P<package5>{_NAME}?)(?P<spec5>[<>=!~]=\s?{_V})[`'\"]"
         rf"|(?P<package4>{_NAME})(?: version)? (?P<want4>{_V}) or (?:later|higher|newer|above) is required(?:.{{0,60}}?(?P<have4>{_V}))?)",
         "an installed package is of a release that another refuses", strength=70,
     ),

@@ -55,7 +55,7 @@ TRANSPORT = says(
     (
         "max retries exceeded with url", "connectionpool(host=", "name resolution", "name or service not known", "could not resolve host", "failed to resolve", "nodename nor servname", "no such host",
         "network is unreachable", "no route to host", "certificate_verify_failed", "failed to verify certificate", "unknown authority", "proxyerror", "tunnel connection failed", "cannot connect to proxy",
-        "client error", "server error", "dial tcp", "http error ", "urlopen error", "i/o timeout", "client.timeout exceeded", "toomanyrequests", "too many requests", "failed to pull image", "errimagepull", "imagepullbackoff",
+        "client error", "server error", "dial tcp", "connection broken by", "http error ", "urlopen error", "i/o timeout", "client.timeout exceeded", "toomanyrequests", "too many requests", "failed to pull image", "errimagepull", "imagepullbackoff",
         "curl: (", "e: failed to fetch", "temporary failure resolving", "unable to access 'http", "error sending request for url", "connecterror", "connecttimeout", "readtimeout", "failed to download", "download failed",
         "connection timed out", "connection refused", "failed to clone", "download error", "failed downloading", "error downloading", "unable to connect to archive", "couldn't connect to server", "tls handshake timeout", "unexpected status from", "remotedisconnected", "connection reset by peer", "incompleteread", "failed to do request",
     ),
@@ -66,7 +66,7 @@ TRANSPORT = says(
     r"|HTTP Error (?P<status2>4\d\d|5\d\d): [\w -]{3,40}"
     r"|lookup (?P<host3>[\w.-]{3,120})(?: on [\d.:\[\]a-f]{2,50})?:.{0,60}?(?:no such host|server misbehaving|i/o timeout|connection refused)"
     r"|(?:Get|Head|Put|Post|failed to do request: Head) \\?\"https?://(?P<host4>[\w.-]{3,120})[^\"]{0,300}\\?\": .{0,200}?(?:timeout|Timeout|refused|reset|EOF|no such host|unreachable|x509|certificate|proxyconnect|canceled|denied|TLS)"
-    r"|toomanyrequests|You have reached your (?:unauthenticated )?pull rate limit"
+    r"|connection broken by '(?P<broken>\w{3,40}Error)\(.{0,200}|toomanyrequests|You have reached your (?:unauthenticated )?pull rate limit"
     r"|curl: \((?:5|6|7|22|28|35|52|56|60)\) .{0,200}"
     r"|(?:[Cc]ould not|[Ff]ailed to|Temporary failure) resolv(?:e|ing) (?:hostname|host|the host)?:? ?['\"(]{0,2}(?P<host5>[\w-]{1,60}(?:\.[\w-]{1,60}){1,5})"
     r"|E: Failed to fetch https?://(?P<host6>[\w.-]{3,120})\S{0,300} .{0,200}"

@@ -35,6 +35,8 @@ DISTRIBUTIONS = {
     "tilelang": "tilelang",
 }
 """Names under which components are installed with pip, where they differ."""
+_EGG = re.compile(r"packages/[\w.+-]{1,120}\.egg/")
+"""The folder that an installation of setup.py puts around a package, named after its release."""
 PARTS_OF_ENGINES = {
     "sgl-kernel": "sglang",
     "flashinfer": "",
@@ -53,7 +55,7 @@ def distribution_of(component: str, case: Case | None = None) -> str:
 
 def component_of(text: str | None) -> str | None:
     """The component of a path, module or library; None when the text is empty or names none."""
-    return components.component_of_module(text) if text else None
+    return components.component_of_module(_EGG.sub("packages/", text)) if text else None
 
 
 def component_of_binary(case: Case, match: Match, path: str | None) -> str | None:

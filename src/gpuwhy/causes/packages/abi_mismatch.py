@@ -37,6 +37,11 @@ _RIVALS = {
     "own": ("package-conflict",),
 }
 
+_JIT_CACHE = re.compile(
+    r"\.cache/(?:flashinfer|torch_extensions|tvm-ffi|vllm|sglang|deep_gemm)|/cached_ops/|\.triton/cache|torchinductor_|torch_extensions/"
+)
+"""Where modules lie that were compiled on this machine against the torch of that day."""
+
 
 @cause(
     "abi-mismatch",
@@ -127,6 +132,9 @@ def _undefined(case: Case, undefined: Undefined, torch: Torch | Unknown) -> Judg
     if component in (None, "torch") and undefined.owner == "torch":
         certainty = Certainty.LIKELY  # torch's own halves, or a binary that the line does not name
     name = component or "A compiled extension"
+    is_cached = _JIT_CACHE.search(undefined.binary or match.text) is not None
+    if is_cached and certainty is not Certainty.POSSIBLE:
+        certainty = Certainty.LIKELY
     return Verdict(
         certainty=certainty,
         component=component,
@@ -138,10 +146,13 @@ def _undefined(case: Case, undefined: Undefined, torch: Torch | Unknown) -> Judg
         evidence=(quoted, *((strings,) if strings else ()), *parts.evidence_of(case, "torch", "the installed torch")),
         explains=case.explains(match, case.found("operators-absent")),
         missing=_missing(case, component, undefined.owner),
-        rivals=_RIVALS.get(undefined.owner, ()),
-        remedies=_remedies(case, component, undefined.owner, torch, is_about_strings=strings is not None),
+        rivals=("jit-cache-stale",) if is_cached else _RIVALS.get(undefined.owner, ()),
+        remedies=(
+            *((_DELETE_CACHE,) if is_cached else ()),
+            *_remedies(case, component, undefined.owner, torch, is_about_strings=strings is not None),
+        ),
         not_remedies=_IN_VAIN,
-        strength=_STRENGTH[undefined.owner],
+        strength=45 if is_cached else _STRENGTH[undefined.owner],
     )  # fmt: skip
 
 
@@ -346,6 +357,10 @@ def _library_remedies(owner: str) -> tuple[Remedy, ...]:
     )  # fmt: skip
 
 
+_DELETE_CACHE = Remedy(
+    kind="cache", name="JIT cache", value="delete", rank=-1,
+    summary="Delete the folder of the cache that holds it: it was compiled against an earlier torch, and is compiled anew",
+)  # fmt: skip
 _IN_VAIN = (
     NotARemedy("choosing the wheel by the CUDA version only", "the torch release decides; its CUDA version is a second condition"),
     NotARemedy("another driver, toolkit or architecture list", "the loader looks for a function of a library, not for code for the GPU"),

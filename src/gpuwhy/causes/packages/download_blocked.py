@@ -70,13 +70,21 @@ def _is_a_download(case: Case, match: Match, host: str | None) -> bool:
         return match.sign != downloads.HUB.name or not _is_refused(case, match)
     if downloads.is_ignored(host) or downloads.is_private(host):
         return False
-    if match.line.level in ("info", "debug") or "Retrying" in match.text:
+    if match.line.level in ("info", "debug") or ("Retrying" in match.text and not _is_given_up(case, match)):
         return False
     if downloads.is_hub(host) and _is_refused(case, match):
         return False
     if host is None and (_RANKS_MEET.search(match.text) or parts.says_around(case, match, _RANKS_MEET.pattern, 4, 4)):
         return False
     return not match.text.startswith(("INFO:", '"GET ', '"POST '))
+
+
+def _is_given_up(case: Case, match: Match) -> bool:
+    """Whether the installer stopped trying: it then finds no release at all."""
+    return (
+        "Retry(total=0" in match.text
+        or parts.says_around(case, match, r"from versions: none|No matching distribution", 4, 12) is not None
+    )
 
 
 def _is_refused(case: Case, match: Match) -> bool:

@@ -8,6 +8,7 @@ import sys
 from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
+from gpuwhy.causes.packages import _parts as parts
 from gpuwhy.causes.packages._asking import USER_PROGRAM, is_always_there
 from gpuwhy.knowledge import components
 from gpuwhy.model.fact import Fact
@@ -167,6 +168,11 @@ def _compiled_part(case: Case) -> Judgement:
     match = case.found("compiled-part-absent")
     if match is None or match.is_code:
         return None
+    if (
+        parts.says_around(case, match, r"GLIBC\w{0,3}_\d|undefined symbol|cannot open shared object", 40, 40)
+        is not None
+    ):
+        return None  # it is there, and the reason why it does not load is told
     module = match.group("module") or ""
     first = module.partition(".")[0]
     known = _module_path(case, first)

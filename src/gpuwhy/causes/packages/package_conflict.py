@@ -68,6 +68,8 @@ def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
     conflicts = [found for check in CHECKS if (found := _read(case, check)) is not None]
     if not conflicts:
         return None
+    if len(conflicts) > 1:  # the installer's headline says less than the line that names the packages
+        conflicts = [each for each in conflicts if each.check.sign.name != "pip-unresolvable"]
     best = max(
         conflicts, key=lambda each: (parts.is_failure(case, each.match), each.check.strength, -each.match.line.number)
     )
@@ -113,7 +115,7 @@ def _verdict(case: Case, conflict: Conflict, torch: Torch | Unknown) -> Judgemen
     pair = _installed_pair(case, conflict, torch)
     if pair is not None and not pair[0]:
         return RuledOut(pair[1], (quoted,))
-    is_pip_notice = check.sign.name in ("pip-incompatible", "pip-unresolvable")
+    is_pip_notice = check.sign.name in ("pip-incompatible", "pip-unresolvable", "uv-unresolvable")
     certainty = (
         Certainty.PROVEN if check.is_exact and (parts.is_failure(case, match) or conflict.have) else Certainty.POSSIBLE
     )
