@@ -67,7 +67,7 @@ def test_blocks_are_multiplied_out(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(report), "parallel-size-invalid")
     assert found.certainty is Certainty.PROVEN
     assert "1536 / 8 = 192" in found.evidence[0].statement
-    assert names(found)["--enable-expert-parallel"] == "set"
+    assert names(found)["--enable-expert-parallel"] == ""
     assert names(found)["--tensor-parallel-size"] == "4"
 
 

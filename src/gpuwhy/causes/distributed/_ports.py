@@ -112,7 +112,7 @@ def _of_queue(case: Case, port: TakenPort, component: str | None) -> tuple[Remed
         return (Remedy(kind="package", name=engine or "engine", value="newer", summary="A release that binds a port at the moment it chooses it", is_sure=False),)  # fmt: skip
     if port.number == OLD_INTERNAL_PORT:
         return (
-            Remedy(kind="flag", name="--disable-frontend-multiprocessing", value="set", summary="Run the engine inside the front end: no internal port", is_sure=False, limits=("0.5.x only; some setups of that release still fail",)),
+            Remedy(kind="flag", name="--disable-frontend-multiprocessing", summary="Run the engine inside the front end: no internal port", is_sure=False, limits=("0.5.x only; some setups of that release still fail",)),
             Remedy(kind="package", name="vllm", value="newer", summary="From 0.5.5 on this channel is a socket file of each server, no TCP port"),
         )  # fmt: skip
     side_channel = Remedy(kind="env", name="VLLM_NIXL_SIDE_CHANNEL_PORT", value="one of its own for each server", summary="Give each server another base port for its KV transfer", rank=0)  # fmt: skip
@@ -149,7 +149,7 @@ def _of_rendezvous(case: Case, port: TakenPort) -> tuple[Remedy, ...]:
     if case.engine == "sglang":
         return (
             Remedy(kind="flag", name="--nccl-port", value="a free port", summary="Choose the port over which the ranks of this server meet"),
-            Remedy(kind="flag", name="--dist-init-addr", value="HOST:FREE_PORT", summary="On several nodes: the same on all of them", rank=1),
+            Remedy(kind="flag", name="--dist-init-addr", value="a free port of the first node", summary="On several nodes: the same on all of them", rank=1),
         )  # fmt: skip
     if case.engine == "vllm":
         unset = Remedy(kind="env", name="VLLM_PORT", value="unset", summary="Let vLLM choose a free port for each group of workers", rank=2)  # fmt: skip

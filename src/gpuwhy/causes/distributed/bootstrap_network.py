@@ -24,7 +24,7 @@ _RANKS_MEET = re.compile(
 _REFUSAL = re.compile(r"Connection refused", re.IGNORECASE)
 _BLOCKS = re.compile(r"(?i)\b(?:drop\w{0,4}|reject\w{0,3}|block\w{0,3}|den(?:y|ies|ied)|filter\w{0,3}|closed)\b")
 _OPEN = re.compile(r"(?i)^\s*(?:none|off|inactive|disabled|no (?:rules|firewall)|accept\w*|open\b|not running)")
-_HEALTHY = re.compile(r"hostname of the client socket cannot be retrieved|Address family not supported by protocol|retrying|will retry", re.IGNORECASE)  # fmt: skip
+_SAYS_NOTHING = re.compile(r"hostname of the client socket cannot be retrieved|Address family not supported by protocol|retrying|will retry|closed by (?:remote )?peer|reset by peer|Broken pipe", re.IGNORECASE)  # fmt: skip
 
 
 class Lead(msgspec.Struct, frozen=True):
@@ -188,7 +188,7 @@ def _of_ranks(case: Case, kind: str, signs: tuple[str, ...]) -> Lead | None:
     """The earliest failing line of these signs; what comes after the failure of a process is its echo."""
     candidates: list[Lead] = []
     for match in sorted(case.all(*signs), key=lambda m: m.line.number):
-        if match.is_code or _HEALTHY.search(match.text[:1600]) or not _is_of_ranks(case, match):
+        if match.is_code or _SAYS_NOTHING.search(match.text[:1600]) or not _is_of_ranks(case, match):
             continue
         if _follows_a_failure(case, match):
             continue

@@ -274,7 +274,6 @@ def _disabled(case: Case) -> Remedy:
     return Remedy(
         kind="flag",
         name="--disable-custom-all-reduce",
-        value="set",
         summary="Let NCCL do all reductions",
         cost="a few percent of latency at small batches",
         rank=1,

@@ -181,7 +181,7 @@ def _cuda_failure(case: Case, version: str | None, torch: Torch | Unknown, gpus:
         re.IGNORECASE,
     ):
         why = "it is a build for another CUDA or for other GPUs"
-        return Unfit(call, version, why, Certainty.POSSIBLE, 50, "match:torch")
+        return Unfit(call, version, why, Certainty.POSSIBLE, 40, "match:torch")
     if version and expected and nccl.parse(version) != nccl.parse(expected):
         return Unfit(call, version, f"torch requires {expected}", Certainty.POSSIBLE, 50, "match:torch", _against(torch, version, expected))  # fmt: skip
     if re.search(r"invalid argument", details, re.IGNORECASE):

@@ -241,12 +241,12 @@ def _remedies(case: Case, path: PeerPath) -> tuple[Remedy, ...]:
     remedies = [
         Remedy(
             kind="env", name="NCCL_P2P_DISABLE", value="1", summary="Let NCCL go through host memory", cost="slower reductions",
-            check=("NCCL_DEBUG=INFO shows 'via SHM' instead of 'via P2P'",), undo=("unset NCCL_P2P_DISABLE",),
+            check=("grep -m1 'via SHM' LOG  # written with NCCL_DEBUG=INFO",), undo=("unset NCCL_P2P_DISABLE",),
             limits=("cures NCCL only: an engine's own all-reduce uses peer memory too",),
         )
     ]  # fmt: skip
     if case.engine in ("vllm", "sglang", ""):
-        remedies.append(Remedy(kind="flag", name="--disable-custom-all-reduce", value="set", summary="With the above: keep the engine's own kernels off peer memory", cost="a little latency", is_sure=False))  # fmt: skip
+        remedies.append(Remedy(kind="flag", name="--disable-custom-all-reduce", summary="With the above: keep the engine's own kernels off peer memory", cost="a little latency", is_sure=False))  # fmt: skip
     if not path.is_clean:
         remedies += [
             Remedy(kind="config", name="BIOS ACS", value="off", summary="Switch ACS off in the firmware set-up", cost="a reboot; devices are no longer isolated from each other", risk="medium"),
