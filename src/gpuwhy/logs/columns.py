@@ -33,9 +33,14 @@ _STERN_BEGINS = Pattern(
     r"\+ (?:[a-z0-9-]{1,63} › )?(?P<pod>[a-z0-9][a-z0-9.-]{0,252}) › (?P<container>[a-z0-9-]{1,63})$"
 )
 _STERN = Pattern(r"(?:[a-z0-9-]{1,63} )?(?P<pod>[a-z0-9][a-z0-9.-]{0,252}-[a-z0-9]{1,10}) (?P<container>[a-z][a-z0-9-]{0,62})(?: |$)")  # fmt: skip
-_HOST = Pattern(r"(?P<host>[a-z][\w.-]{0,60}?\d{1,5}(?:\.[\w.-]{1,60})?): ?")
-_NUMBER = Pattern(r" {0,8}(?P<number>\d{1,7}): ?")
-_NUMBERS = (_NUMBER, Pattern(r" {0,8}(?P<number>\d{1,7})(?:\t| {0,2}\| ?)"), Pattern(r" {0,8}(?P<number>\d{1,7})  "))
+_HOST = Pattern(r"(?P<host>[a-z][\w.-]{0,60}?\d{1,5}(?:\.[\w.-]{1,60})?):(?: |$)")
+_LABEL = Pattern(r" {0,8}(?P<number>\d{1,7}):(?: |$)")
+_NUMBERS = (
+    Pattern(r" {0,8}(?P<number>\d{1,7}): "),
+    Pattern(r" {0,8}(?P<number>\d{1,7}):(?!\d\d:\d\d)"),
+    Pattern(r" {0,8}(?P<number>\d{1,7})(?:\t| {0,2}\| ?)"),
+    Pattern(r" {0,8}(?P<number>\d{1,7})  "),
+)
 
 
 def column_of(raws: Sequence[str]) -> Column | None:
@@ -116,8 +121,8 @@ def _numbered(sample: list[str]) -> Column | None:
             continue
         if all(0 < after - before <= _WIDEST_GAP for before, after in pairwise(numbers)):
             return functools.partial(_behind_number, pattern)
-        if pattern is _NUMBER:
-            return _behind_rank
+    if sum(_LABEL.match(raw) is not None for raw in sample) >= max(_FEWEST, _SHARE * len(sample)):
+        return _behind_rank
     return None
 
 
@@ -127,7 +132,7 @@ def _behind_number(pattern: Pattern, raw: str) -> tuple[str, Process | None] | N
 
 
 def _behind_rank(raw: str) -> tuple[str, Process | None] | None:
-    found = _NUMBER.match(raw)
+    found = _LABEL.match(raw)
     return (raw[found.end() :], _ranked(int(found["number"]))) if found is not None else None
 
 

@@ -18,9 +18,9 @@ from gpuwhy.logs.patterns import Pattern
 
 SIGN = "NativeCommandError"
 _LAST = Pattern(r"\s{1,8}\+ FullyQualifiedErrorId ?: NativeCommandError")
-_PLACE = Pattern(r"(?!\s{0,8}\+ )\D{1,40}:?\s{0,2}\d{1,7} \D{1,40}:\s{0,2}\d{1,7}\s{0,4}$")
+_PLACE = Pattern(r"(?!\s{0,8}\+ ).{1,300}?:\s{0,2}\d{1,7} \D{1,40}:\s{0,2}\d{1,7}\s{0,4}$")
 """``At line:1 char:1``, in the language of the system."""
-_HEAD = Pattern(r"[^\s:][^:]{0,250} : ")
+_HEAD = Pattern(r"\S.{0,250}? : ")
 MOST_LINES = 24
 """Lines of one record at most: the console wraps a long message and a long command over several."""
 

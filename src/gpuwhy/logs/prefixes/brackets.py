@@ -43,7 +43,7 @@ _PREFIX = Pattern(
     r"|\[TRT-LLM\] (?:\[RANK (?P<trtrank>\d{1,6})\] )?\[(?P<trt>[IWEFDV])\] ?"
     r"|\[(?P<trtcore>[IWEFDV])\] \[TRT\] ?"
     r"|\[pod/(?P<pod>[a-z0-9.-]{1,253})/(?P<container>[a-z0-9-]{1,63})\] ?"
-    r"|\[\d{1,6},(?P<mpi>\d{1,6})\]<std(?:out|err|diag)>: ?"
+    r"|\[\d{1,6},(?P<mpi>\d{1,6})\]<std(?:out|err|diag)>:(?: (?! ))?"
     r"|\[(?P<host>[\w.-]{1,80}):(?P<pid>\d{2,8})\] (?=\*\*\* |\[ ?\d{1,3}\] |Signal|Failing|Associated)"
     rf"|\[(?P<lined>{WORDS})\|[\w./-]{{1,100}}:\d{{1,7}}\] ?"
 )
