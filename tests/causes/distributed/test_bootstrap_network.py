@@ -110,3 +110,13 @@ def test_a_list_is_nothing_for_gloo(judge_report: Judge, finding: Find) -> None:
 )
 def test_near_misses(judge_report: Judge, report: str) -> None:
     assert "bootstrap-network" not in [each.cause for each in judge_report(report).findings]
+
+
+def test_dockers_bridge_is_nowhere_for_another_node(judge_report: Judge, finding: Find) -> None:
+    report = (
+        "NCCL INFO Bootstrap : Using docker0:172.17.0.1<0>\n"
+        "node-1:1:1 [0] NCCL WARN Net: connect to 172.17.0.1 failed : Connection timed out\n"
+    )
+    found = finding(judge_report(report), "bootstrap-network")
+    assert found.certainty is Certainty.LIKELY
+    assert "NCCL_SOCKET_IFNAME" in [each.name for each in found.remedies]

@@ -131,3 +131,8 @@ def test_busy_gpus_in_the_table_of_nvidia_smi(judge_report: Judge, finding: Find
         "| 30%   45C    P2              70W / 450W |   1234MiB / 24564MiB |    100%      Default |\n"
     )
     assert finding(judge_report(report), "p2p-iommu").certainty is Certainty.POSSIBLE
+
+
+def test_a_hang_told_in_chinese(judge_report: Judge, finding: Find) -> None:
+    report = "使用两张 RTX 4090，tensor_parallel_size=2 启动时卡住不动\nINFO pynccl.py:69] vLLM is using nccl==2.20.5\n"
+    assert finding(judge_report(report), "p2p-iommu").certainty is Certainty.POSSIBLE

@@ -139,3 +139,13 @@ def test_dimensions_among_themselves_are_no_parallel_size(judge_report: Judge) -
         "ValueError: hidden_size must be divisible by 128\n",
     ):
         assert "parallel-size-invalid" not in [each.cause for each in judge_report(report).findings], report
+
+
+def test_a_prime_number_of_heads_leaves_one_gpu_and_a_pipeline(judge_report: Judge, finding: Find) -> None:
+    report = (
+        "pydantic_core._pydantic_core.ValidationError: 1 validation error for VllmConfig\n"
+        "  Value error, Total number of attention heads (25) must be divisible by tensor parallel size (2). [type=value_error]\n"
+    )
+    found = finding(judge_report(report), "parallel-size-invalid")
+    assert found.component == "vllm"
+    assert (names(found)["--tensor-parallel-size"], names(found)["--pipeline-parallel-size"]) == ("1", "2")

@@ -47,7 +47,7 @@ _HYPOTHETICAL = re.compile(
 )
 """Advice and warnings speak of hangs that did not happen."""
 _HANGS = re.compile(
-    r"(?i)(?:^|\W)(?:hangs?|hung|hanging|stuck|freezes|frozen|deadlocks?|never (?:returns|ends|completes|finishes)|no (?:further|more) output|no output after|waits? forever|blocks? (?:forever|indefinitely))(?:\W|$)"
+    r"(?i)卡住|卡死|挂起|死锁|(?:^|\W)(?:hangs?|hung|hanging|stuck|freezes|frozen|deadlocks?|never (?:returns|ends|completes|finishes)|no (?:further|more) output|no output after|waits? forever|blocks? (?:forever|indefinitely))(?:\W|$)"
 )
 
 
@@ -163,7 +163,7 @@ def _stage(case: Case) -> tuple[str, Seen | None]:
 
 
 def _hang(case: Case) -> Seen | None:
-    words = ("hang", "Hang", "hung", "stuck", "Stuck", "free", "froz", "eadlock", "never", "output", "forever", "indefinitely")  # fmt: skip
+    words = ("hang", "Hang", "hung", "stuck", "Stuck", "free", "froz", "eadlock", "never", "output", "forever", "indefinitely", "卡", "挂起", "死锁")  # fmt: skip
     return next((seen for seen in matching(case, _HANGS, words) if is_said_of_now(seen.text)), None)
 
 

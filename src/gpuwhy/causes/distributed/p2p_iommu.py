@@ -38,8 +38,8 @@ _OTHER_STAGE = re.compile(
         says("acs", "acsctl", r"ACSCtl:.{0,40}(?:SrcValid|ReqRedir|CmpltRedir)\+"),
         says(
             "hang",
-            ("hang", "hung", "stuck", "frozen", "freez", "deadlock", "no further output", "no output after", "never returns", "never completes", "never ends", "never finishes"),
-            r"\b(?:hangs?|hung|hanging|stuck|frozen|freez\w{1,3}|deadlock\w{0,3})\b|no (?:further|more) output|no output after|never (?:returns|completes|ends|finishes)",
+            ("hang", "hung", "卡住", "卡死", "挂起", "死锁", "stuck", "frozen", "freez", "deadlock", "no further output", "no output after", "never returns", "never completes", "never ends", "never finishes"),
+            r"卡住|卡死|挂起|死锁|\b(?:hangs?|hung|hanging|stuck|frozen|freez\w{1,3}|deadlock\w{0,3})\b|no (?:further|more) output|no output after|never (?:returns|completes|ends|finishes)",
         ),
         says("busy", "100%", r"(?:GPU|SM|utili[sz]ation|util|busy).{0,40}100 ?%|\b100% {1,12}Default|100 ?%.{0,40}(?:GPU|SM|utili[sz]ation|util|busy)"),
     ],

@@ -15,6 +15,10 @@ from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
+_VLLM = re.compile(
+    r"VllmConfig|Total number of attention heads \(\d{1,6}\) must|Weight (?:in|out)put_(?:size_per_|)partition\w{0,10} = |weight quantization block_[nk]"
+)
+"""Words of vLLM's own checks (SGLang took the last two over; its frames name it)."""
 _MIXTURE = re.compile(r"(?i)moe|expert|gate's and up's|down's weight|w13|w2_weight|mixtral")
 _ROUTED = re.compile(r"FusedMoE|fused_moe|moe_layer|/moe/|_moe\.py|SparseMoe|experts\b")
 _OF_MODEL = re.compile(r"(?i)head|vocab|hidden|layer|intermediate|embedding|group|expert|partition|tp_size|world_size|output_size|input_size|size_[nk]\b|weight|shard|\bnum_|dim")  # fmt: skip
@@ -109,7 +113,7 @@ def parallel_size_invalid(case: Case) -> Judgement:
     shown = size.evidence if size is not None else None
     return Verdict(
         certainty=certainty,
-        component=case.engine or case.component_near(division.match, "user-program"),
+        component=_component(case, division),
         title=_title(division, size),
         chain=(
             Link("A parallel size was chosen that the model does not divide by", shown or inferred("the start command")),
@@ -298,7 +302,15 @@ def _best(division: Division, size: Size | None) -> int | None:
     if whole is None:
         return None
     units = (whole,) if division.is_direct else (whole, whole // division.tile) if division.tile else (whole,)
-    return _parallel.dividing(min(size.value, _parallel.MOST), *units)
+    return _parallel.dividing(min(size.value, _parallel.MOST), *units) or 1
+
+
+def _component(case: Case, division: Division) -> str | None:
+    if case.engine:
+        return case.engine
+    if _VLLM.search(division.match.text[:1600]):
+        return "vllm"
+    return case.component_near(division.match, "user-program")
 
 
 def _missing(case: Case, size: Size | None, certainty: Certainty) -> tuple[Missing, ...]:
@@ -318,7 +330,7 @@ def _remedies(case: Case, division: Division, size: Size | None) -> tuple[Remedy
     remedies = []
     if division.of_experts and expert and not division.is_direct:
         value = (
-            "set"
+            ""
             if engine == "vllm"
             else str(size.value)
             if size is not None and not size.at_least

@@ -97,7 +97,8 @@ def port_in_use(case: Case) -> Judgement:
     certainty = Certainty.PROVEN if is_literal else Certainty.LIKELY
     if is_later:
         certainty = Certainty.POSSIBLE
-    asked = case.missing("processes", "which process holds the port", f"ss -ltnp{f' sport = :{port.number}' if port.number else ''}")  # fmt: skip
+    where = f" 'sport = :{port.number}'" if port.number else ""
+    asked = case.missing("processes", "which process holds the port", f"ss -ltnp{where}")
     return Verdict(
         certainty=certainty,
         component=component,
@@ -168,13 +169,13 @@ def _component(case: Case, match: Match, port: TakenPort) -> str | None:
 
 
 def _stop(port: TakenPort) -> Remedy:
-    where = f"'sport = :{port.number}'" if port.number else ""
+    where = f" 'sport = :{port.number}'" if port.number else ""
     return Remedy(
         kind="service",
         name="process that holds the port",
         value="stop",
         summary="End the process that listens there: an earlier server, or a child that it left behind",
-        commands=(f"ss -ltnp {where}".strip(),),
+        commands=(f"ss -ltnp{where}",),
         cost="whoever uses that process loses it",
         limits=("does not help when the server's own workers collide with each other",),
         is_sure=port.role != "queue",
