@@ -158,3 +158,15 @@ def test_left_over_workers_are_strangers(judge_report: Judge) -> None:
     text = "vllm serve m\nvllm.v1.engine: start\n" + BARE
     facts = {"gpu_processes": ["GPU 0: leftover VLLM::EngineCore of the previous start, 71234 MiB"]}
     assert judge_report(text, facts).findings[0].certainty is Certainty.PROVEN
+
+
+def test_on_unified_memory_the_host_s_pages_are_no_other_process_s(judge_report: Judge) -> None:
+    text = (
+        "GPU 0: NVIDIA GB10\nTraceback (most recent call last):\n"
+        '  File "/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_worker.py", line 10, in load_model\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 119.64 GiB of which 1.10 GiB is free. "
+        "Including non-PyTorch memory, this process has 60.20 GiB memory in use.\n"
+    )
+    judgement = judge_report(text)
+    assert judgement.findings[0].cause == "gpu-oom-weights"
+    assert Certainty.PROVEN not in [found.certainty for found in judgement.findings]

@@ -156,3 +156,10 @@ def test_an_out_of_memory_that_torch_masks(judge_report: Judge) -> None:
     message = 'RuntimeError: NVML_SUCCESS == DriverAPI::get()->nvmlInit_v2_() INTERNAL ASSERT FAILED at "../c10/cuda/CUDACachingAllocator.cpp":830'
     first = judge_report(traceback("transformers/modeling_utils.py", "from_pretrained", message)).findings[0]
     assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+
+
+def test_quantising_while_loading_is_noted(judge_report: Judge) -> None:
+    first = judge_report(
+        traceback("vllm/model_executor/layers/quantization/fp8.py", "process_weights_after_loading")
+    ).findings[0]
+    assert any("unquantised weights" in note for note in first.notes)

@@ -172,3 +172,13 @@ def test_a_kernel_log_with_the_kill_proves_it(judge_report: Judge) -> None:
     first = judge_report("loading blk.42.attn_kv_b.weight to cuda:0\nKilled\n", {"kernel_log": [line]}).findings[0]
     assert (first.cause, first.certainty) == (CAUSE, Certainty.PROVEN)
     assert line in [evidence.quote for evidence in first.evidence]
+
+
+def test_who_asked_for_memory_is_not_the_line_that_decides(judge_report: Judge) -> None:
+    text = (
+        "[  512.12] python invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n"
+        "[  512.14] oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/kubepods,task_memcg=/kubepods/pod1,task=VLLM::Worker_TP,pid=9,uid=0\n"
+    )
+    first = judge_report(text).findings[0]
+    assert "CONSTRAINT_MEMCG" in first.evidence[0].quote
+    assert order(first.remedies)[0].name == "memory limit"

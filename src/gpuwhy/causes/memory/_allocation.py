@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._signs import says
+from gpuwhy.causes.memory._unified import is_unified
 from gpuwhy.model.gpu_memory import size_of
 
 GIB = 1 << 30
@@ -132,6 +133,8 @@ def _is_failure(match: Match) -> bool:
 
 def _read(case: Case, match: Match) -> Allocation:
     text = message(case, match)
+    # On unified memory the host's pages, those of the weights' files among them, are not another process's.
+    is_told = not is_unified(case)
     asked = _first(_ASKED, text)
     if asked is None and (buffer := _BUFFER.search(text)):
         asked = int(buffer[1])
@@ -144,8 +147,8 @@ def _read(case: Case, match: Match) -> Allocation:
         asked=asked,
         total=_first(_TOTAL, text),
         free=_first(_FREE, text),
-        own=_first(_OWN, text),
-        reserved=reserved,
+        own=_first(_OWN, text) if is_told else None,
+        reserved=reserved if is_told else None,
         idle=unallocated,
         device=next((int(group) for group in device.groups() if group), None) if device else None,
         others=tuple((int(pid), size_of(number, unit)) for pid, number, unit in _OTHER.findall(text)),

@@ -63,7 +63,7 @@ _IN_FRAMES: tuple[tuple[Stage, re.Pattern[str]], ...] = (
     ),
     (
         Stage.SERVING,
-        re.compile(r"failed to allocate (?:CUDA\d+ )?compute|compute (?:pp )?buffers|graph_reserve|could not be created: Model resources|createExecutionContext|enqueueV3|in (?:execute_model|forward_extend|forward_decode|step|generate|run_batch|_get_workspace_buffer)\b", _F),
+        re.compile(r"failed to allocate (?:CUDA\d+ )?compute|compute (?:pp )?buffers|graph_reserve|could not be created: Model resources|createExecutionContext|enqueueV3|in (?:execute_model|forward_extend|forward_decode|step|generate|run_batch|_get_workspace_buffer|_get_logits|compute_logits|_get_prompt_logprobs\w{0,10})\b", _F),
     ),
     (
         Stage.START,

@@ -16,6 +16,7 @@ from gpuwhy.causes.memory import _stage as stages
 from gpuwhy.causes.memory._allocation import Allocation, gib
 from gpuwhy.causes.memory._options import Options
 from gpuwhy.causes.memory._stage import Stage, StageRead
+from gpuwhy.causes.memory._unified import is_unified
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.experiments import Experiments
 from gpuwhy.model.fact import Unknown
@@ -29,7 +30,6 @@ _ONLINE = re.compile(
     r"process_weights_after_loading|quant(?:ize|ization)=|create_weights.{0,40}fp8|load_and_quantize|--quantization|in Linear4bit|quanti[sz]e_",
     re.IGNORECASE,
 )
-_UNIFIED = re.compile(r"\bGB10\b|DGX Spark|\bJetson\b|\bThor\b|\bOrin\b|unified memory", re.IGNORECASE)
 
 
 class Failure(Struct, frozen=True):
@@ -164,14 +164,6 @@ def _is_draft(failure: Failure) -> bool:
     return any(_DRAFT.search(text[:600]) for text in texts)
 
 
-def _is_unified(case: Case) -> bool:
-    """Boards on which GPU and host share one memory."""
-    facts = [str(case.facts.value(key) or "") for key in ("gpu", "gpus", "os")]
-    if any(_UNIFIED.search(text[:500]) for text in facts):
-        return True
-    return any(_UNIFIED.search(line.text[:600]) for log in case.incident.logs for line in log.lines[:2000])
-
-
 def _chain(quoted: Evidence, progress: Evidence | None, size: Evidence | None, is_draft: bool) -> tuple[Link, ...]:  # fmt: skip
     first = "The target's weights fill the card, and the draft's tables come on top" if is_draft else "The weights, with what loading needs beside them, are larger than the free memory of the card"  # fmt: skip
     links = [Link(first, size or inferred("follows from the stage"))]
@@ -193,7 +185,7 @@ def _missing(case: Case, certainty: Certainty) -> tuple[Missing, ...]:
 
 
 def _rivals(case: Case, failure: Failure) -> tuple[str, ...]:
-    if failure.by_driver or _is_unified(case):
+    if failure.by_driver or is_unified(case):
         return ("host-oom-kill", "gpu-memory-taken")
     if failure.stage.stage is Stage.UNKNOWN:
         return ("gpu-oom-graph-or-activation", "gpu-memory-taken")
@@ -203,15 +195,15 @@ def _rivals(case: Case, failure: Failure) -> tuple[str, ...]:
 def _remedies(case: Case, options: Options, engine: str, failure: Failure, is_draft: bool) -> tuple[Remedy, ...]:
     change = engine_options.change
     is_llama = engine in ("llama.cpp", "ollama")
-    is_unified = failure.by_driver or _is_unified(case)
+    shares_memory = failure.by_driver or is_unified(case)
     remedies = [
-        *(change(options, options.draft, "remove", "Serve without the draft model", rank=1 if is_unified else 0, cost="slower decoding") if is_draft else ()),
-        *(change(options, options.fraction, "lower", "Reserve less: the board's memory is the host's as well", rank=0) if is_unified else ()),
+        *(change(options, options.draft, "remove", "Serve without the draft model", rank=1 if shares_memory else 0, cost="slower decoding") if is_draft else ()),
+        *(change(options, options.fraction, "lower", "Reserve less: the board's memory is the host's as well", rank=0) if shares_memory else ()),
         *change(options, options.offload, options.offload_value or "set", "Keep part of the layers in host memory", rank=0 if is_llama else 5, cost="slower", sure=is_llama),
         *change(options, options.split, _gpus_needed(case, failure), "Spread the weights over more GPUs", rank=2, sure=not is_draft),
         *(change(options, options.length, "lower", "A shorter context leaves more layers on the GPU", rank=6, sure=False) if is_llama else ()),
     ]  # fmt: skip
-    if is_unified:
+    if shares_memory:
         remedies += change(options, options.tokens, "lower", "Fewer tokens per forward pass", rank=3, sure=False)
     remedies.append(Remedy(kind="files", name="checkpoint", value="smaller or more quantised", summary="A checkpoint that is quantised already, or a smaller model", is_sure=not is_draft))  # fmt: skip
     return tuple(remedies)
@@ -230,7 +222,7 @@ def _in_vain(case: Case, options: Options, failure: Failure) -> tuple[NotARemedy
     if failure.stage.stage is Stage.UNKNOWN and not failure.is_literal:
         return ()
     vain = [NotARemedy("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "the card is full, not fragmented")]
-    if options.fraction and not failure.by_driver and not _is_unified(case):
+    if options.fraction and not failure.by_driver and not is_unified(case):
         vain.append(NotARemedy(f"another {options.fraction}", "weights are loaded before the fraction counts"))
     return tuple(vain)
 

@@ -12,6 +12,7 @@ from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory._allocation import GIB, gib
+from gpuwhy.causes.memory._unified import is_unified
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.experiments import Experiments
 from gpuwhy.model.fact import Fact, Unknown
@@ -30,7 +31,6 @@ _LOADING = re.compile(
 )
 _ANON = re.compile(r"(anon|file|shmem)-rss:(\d{1,15})kB")
 _VICTIM = re.compile(r"Killed process (?:\d{1,10} )?\(([^)]{1,60})\)|Kill process \d{1,10} \(([^)]{1,60})\)|task=([^,\s]{1,60})")  # fmt: skip
-_UNIFIED = re.compile(r"\bGB10\b|DGX Spark|\bJetson\b|\bThor\b|\bOrin\b|unified memory|spark-vllm|\bdgx-spark\b", re.IGNORECASE)  # fmt: skip
 _CODE_FOR_SIGKILL = r"(?:exit ?code|exitcode|exit status|exited with(?: code)?|return(?:ed)? code|Exit Code|status)\W{1,6}(?:code\W{1,3})?(?:-9|137)\b"
 
 
@@ -52,7 +52,7 @@ class Kill(Struct, frozen=True):
 
 MOST_READ = 10
 """Deaths that are looked at: each costs a pass over the log, and a crash loop repeats them."""
-_KERNEL = ("kernel-killed", "kernel-oom")
+_KERNEL = ("kernel-killed", "kernel-constraint", "kernel-oom")
 _MANAGER = ("supervisor", "ray", "daemon")
 _ALLOCATION = ("host-allocation", "refused")
 _BARE = ("killed-by-signal", "bare-killed")
@@ -63,11 +63,12 @@ _BARE = ("killed-by-signal", "bare-killed")
     family="Memory, storage, limits",
     signs=[
         says("kernel-killed", ("out of memory: kill", "killed process"), r"[Oo]ut of memory(?: \(oom_kill_allocating_task\))?: Kill(?:ed)? process (?:\d{1,10} )?\(|Killed process \d{1,10} \([^)]{1,60}\).{0,40}(?:total-vm|vsz)|out of memory: OOM victim|out of memory: Killed"),
-        says("kernel-oom", ("oom-kill:", "oom_reaper", "invoked oom-killer", "oom-killer"), r"oom-kill:constraint=|oom_reaper: reaped process|invoked oom-killer"),
+        says("kernel-constraint", "oom-kill:constraint", r"oom-kill:constraint="),
+        says("kernel-oom", ("oom_reaper", "invoked oom-killer"), r"oom_reaper: reaped process|invoked oom-killer"),
         says(
             "supervisor",
-            ("oomkilled", "oom killer", "oom-kill", "oom_kill", "oom killed", "out-of-memory killer"),
-            r"OOMKilled\b(?!\W{1,4}(?:false|no)\b)|killed by the OOM[ -]killer|result 'oom-kill'|oom[-_]kill event|OOM Killed|Result: ?oom-kill|Memory limit exceeded.{0,40}kill",
+            ("oomkilled", "oom killer", "oom-kill", "oom_kill", "oom killed", "out-of-memory killer", "low on resource: memory"),
+            r"low on resource: memory|OOMKilled\b(?!\W{1,4}(?:false|no)\b)|killed by the OOM[ -]killer|result 'oom-kill'|oom[-_]kill event|OOM Killed|Result: ?oom-kill|Memory limit exceeded.{0,40}kill",
         ),
         says(
             "ray",
@@ -153,9 +154,10 @@ def host_oom_kill(case: Case, experiments: Experiments | Unknown) -> Judgement:
     )  # fmt: skip
 
 
-_STRENGTH = {"kernel-killed": 92, "kernel-oom": 88, "supervisor": 85, "ray": 85, "daemon": 85, "host-allocation": 60, "refused": 75, "killed-by-signal": 36, "bare-killed": 40}  # fmt: skip
+_STRENGTH = {"kernel-killed": 92, "kernel-constraint": 90, "kernel-oom": 88, "supervisor": 85, "ray": 85, "daemon": 85, "host-allocation": 60, "refused": 75, "killed-by-signal": 36, "bare-killed": 40}  # fmt: skip
 _STATEMENT = {
     "kernel-killed": "the kernel killed it for lack of memory",
+    "kernel-constraint": "the kernel names its victim and the limit that was reached",
     "kernel-oom": "the kernel's OOM killer was at work",
     "supervisor": "the supervisor saw the OOM killer's work",
     "ray": "Ray ends workers before the node is full",
@@ -312,7 +314,11 @@ def _chain(kill: Kill, need: Need | None, quoted: Evidence, facts: tuple[Evidenc
 
 def _other_lines(case: Case, kill: Kill) -> tuple[Evidence, ...]:
     """What else in the log tells of the same: the shell's word, the constraint."""
-    others = [m for m in case.all("kernel-oom", "supervisor", "bare-killed") if m.line is not kill.match.line]
+    others = [
+        m
+        for m in case.all("kernel-constraint", "kernel-oom", "supervisor", "bare-killed")
+        if m.line is not kill.match.line
+    ]
     return tuple(case.evidence(match, "seen of the same kill") for match in others[:2])
 
 
@@ -334,13 +340,6 @@ def _rivals(kill: Kill, certainty: Certainty) -> tuple[str, ...]:
     return ("jit-build-killed", "shm-too-small") if kill.kind in _BARE else ()
 
 
-def _is_unified(case: Case) -> bool:
-    facts = [str(case.facts.value(key) or "") for key in ("gpu", "gpus", "os")]
-    if any(_UNIFIED.search(text[:500]) for text in facts):
-        return True
-    return any(_UNIFIED.search(line.text[:600]) for log in case.incident.logs for line in log.lines[:2000])
-
-
 def _is_small_victim(case: Case, kill: Kill) -> bool:
     """A small process of another program was killed while an engine took the memory."""
     anonymous = kill.sizes.get("anon", 0)
@@ -350,7 +349,7 @@ def _is_small_victim(case: Case, kill: Kill) -> bool:
 def _remedies(case: Case, kill: Kill, need: Need | None) -> tuple[Remedy, ...]:
     engine = case.engine
     options = engine_options.options_of(engine)
-    unified = _is_unified(case) or _is_small_victim(case, kill)
+    unified = is_unified(case) or _is_small_victim(case, kill)
     remedies: list[Remedy] = [*_numa_remedies(case, need)]
     if kill.kind == "ray":
         remedies.append(Remedy(kind="env", name="RAY_memory_usage_threshold", value="0.98", summary="Let Ray end workers later: free space, not the percentage, is what counts on large hosts", is_sure=False, rank=3))  # fmt: skip
