@@ -163,3 +163,19 @@ def test_quantising_while_loading_is_noted(judge_report: Judge) -> None:
         traceback("vllm/model_executor/layers/quantization/fp8.py", "process_weights_after_loading")
     ).findings[0]
     assert any("unquantised weights" in note for note in first.notes)
+
+
+def test_a_draft_that_is_loaded_after_the_cache_needs_a_lower_fraction(judge_report: Judge) -> None:
+    """SGLang before 0.5.14 sizes the cache before the draft exists: an old recipe's fraction leaves it no room."""
+    text = (
+        "[2026-03-01 10:02:00 TP0] Load weight end. elapsed=120 s, type=X, avail mem=22.40 GB, mem usage=71.71 GB.\n"
+        "[2026-03-01 10:02:00 TP0] KV Cache is allocated. #tokens: 150000, KV size: 21.00 GB\n"
+        "[2026-03-01 10:02:01 TP0] Load weight begin. avail mem=0.60 GB\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 448.00 MiB.\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == (CAUSE, "sglang")
+    assert "draft model" in first.title
+    assert {"--speculative-algorithm": "remove", "--mem-fraction-static": "lower"}.items() <= {
+        remedy.name: remedy.value for remedy in first.remedies
+    }.items()

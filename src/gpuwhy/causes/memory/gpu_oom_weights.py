@@ -103,7 +103,7 @@ def gpu_oom_weights(case: Case, holders: GpuHolders | Unknown, experiments: Expe
     certainty = _certainty(failure, taken)
     quoted = stages.shown(case, failure.match, stage, "the allocation fails while the weights are loaded" if stage.stage is Stage.LOADING else "an allocation fails", allocation.match if allocation else None)  # fmt: skip
     progress = stages.passed(failure.match, stage)
-    is_draft = stage.stage is Stage.LOADING and _is_draft(failure)
+    is_draft = stage.stage is Stage.LOADING and (_is_draft(failure) or _is_second_load(case, failure))
     size = case.fact_evidence("model_bytes", "the size of the checkpoint")
     return Verdict(
         certainty=certainty,
@@ -164,6 +164,22 @@ def _is_draft(failure: Failure) -> bool:
     return any(_DRAFT.search(text[:600]) for text in texts)
 
 
+def _is_second_load(case: Case, failure: Failure) -> bool:
+    """SGLang loads the draft after the target: the weights that are loaded when others are complete are the draft's."""
+    line = failure.stage.line
+    if line is None or "Load weight begin" not in line.text:
+        return False
+    return any("Load weight end" in before.text for before in case.lines_around(failure.match, 600, 0) if before.number < line.number)  # fmt: skip
+
+
+def _is_pool_there(case: Case, failure: Failure) -> bool:
+    """Whether the target's cache was made before: releases that size it first leave the draft what is over."""
+    return any(_POOL.search(before.text[:300]) for before in case.lines_around(failure.match, 600, 0))
+
+
+_POOL = re.compile(r"KV Cache is allocated|Memory pool end|GPU KV cache size")
+
+
 def _chain(quoted: Evidence, progress: Evidence | None, size: Evidence | None, is_draft: bool) -> tuple[Link, ...]:  # fmt: skip
     first = "The target's weights fill the card, and the draft's tables come on top" if is_draft else "The weights, with what loading needs beside them, are larger than the free memory of the card"  # fmt: skip
     links = [Link(first, size or inferred("follows from the stage"))]
@@ -199,6 +215,7 @@ def _remedies(case: Case, options: Options, engine: str, failure: Failure, is_dr
     remedies = [
         *(change(options, options.draft, "remove", "Serve without the draft model", rank=1 if shares_memory else 0, cost="slower decoding") if is_draft else ()),
         *(change(options, options.fraction, "lower", "Reserve less: the board's memory is the host's as well", rank=0) if shares_memory else ()),
+        *(change(options, options.fraction, "lower", "Leave the draft model room: the cache is sized before it is loaded", rank=1) if is_draft and not shares_memory and _is_pool_there(case, failure) else ()),
         *change(options, options.offload, options.offload_value or "set", "Keep part of the layers in host memory", rank=0 if is_llama else 5, cost="slower", sure=is_llama),
         *change(options, options.split, _gpus_needed(case, failure), "Spread the weights over more GPUs", rank=2, sure=not is_draft),
         *(change(options, options.length, "lower", "A shorter context leaves more layers on the GPU", rank=6, sure=False) if is_llama else ()),
@@ -222,7 +239,7 @@ def _in_vain(case: Case, options: Options, failure: Failure) -> tuple[NotARemedy
     if failure.stage.stage is Stage.UNKNOWN and not failure.is_literal:
         return ()
     vain = [NotARemedy("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "the card is full, not fragmented")]
-    if options.fraction and not failure.by_driver and not is_unified(case):
+    if options.fraction and not failure.by_driver and not is_unified(case) and not _is_pool_there(case, failure):
         vain.append(NotARemedy(f"another {options.fraction}", "weights are loaded before the fraction counts"))
     return tuple(vain)
 
