@@ -9,6 +9,7 @@ from gpuwhy.knowledge import components, pins
 from gpuwhy.model.event import LogLine
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
+from gpuwhy.model.finding import Certainty
 from gpuwhy.model.remedy import Remedy
 
 ENGINES = frozenset(
@@ -124,6 +125,20 @@ def is_failure(case: Case, match: Match) -> bool:
     """Whether the line belongs to something that failed, and is no remark in passing."""
     event = match.event
     return event is not None and (event.kind in ("exception", "crash", "build") or event.id == case.incident.primary)
+
+
+def capped(case: Case, match: Match, certainty: Certainty, *consequences: Match | None) -> Certainty:
+    """``certainty``, less where the incident failed at something else than this line and what follows from it.
+
+    Programs try imports and downloads that they can do without, and print why they failed; such a line is true, and
+    proves nothing about a crash of another kind.
+    """
+    primary = case.incident.primary
+    explained = {each.event.id for each in (match, *consequences) if each is not None and each.event is not None}
+    if primary is None or primary in explained or certainty is Certainty.POSSIBLE:
+        return certainty
+    is_failure = match.event is not None and match.event.kind in ("exception", "crash", "build")
+    return Certainty.LIKELY if is_failure and certainty is Certainty.PROVEN else Certainty.POSSIBLE
 
 
 def says_around(case: Case, match: Match, pattern: str, before: int = 60, after: int = 40) -> LogLine | None:

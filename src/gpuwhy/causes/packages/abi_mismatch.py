@@ -132,6 +132,7 @@ def _undefined(case: Case, undefined: Undefined, torch: Torch | Unknown) -> Judg
     if component in (None, "torch") and undefined.owner == "torch":
         certainty = Certainty.LIKELY  # torch's own halves, or a binary that the line does not name
     name = component or "A compiled extension"
+    certainty = parts.capped(case, match, certainty, *case.all("operators-absent"))
     is_cached = _JIT_CACHE.search(undefined.binary or match.text) is not None
     if is_cached and certainty is not Certainty.POSSIBLE:
         certainty = Certainty.LIKELY

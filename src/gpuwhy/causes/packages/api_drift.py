@@ -291,6 +291,7 @@ def _verdict(case: Case, drift: Drift) -> Judgement:
     asked, match = drift.asked, drift.match
     provider, consumer = asked.provider, asked.consumer
     component = asked.out_of_step
+    certainty = parts.capped(case, match, drift.certainty)
     who = "the model's own code" if asked.is_remote_code else consumer
     quoted = case.evidence(match, f"{provider or 'the library'} has no {drift.what}")
     known = derived(drift.change.why, "documented: release notes") if drift.change is not None else None
@@ -301,7 +302,7 @@ def _verdict(case: Case, drift: Drift) -> Judgement:
         for e in parts.evidence_of(case, parts.distribution_of(name), f"the installed {name}")
     )[:2]
     return Verdict(
-        certainty=drift.certainty,
+        certainty=certainty,
         component=component,
         title=f"{who or 'A package'} asks for {drift.what}, which the installed {provider or 'library'} does not have",
         chain=(
@@ -311,7 +312,7 @@ def _verdict(case: Case, drift: Drift) -> Judgement:
         evidence=(quoted, *((known,) if known else ()), *versions),
         explains=case.explains(match),
         missing=_missing(case, provider, consumer),
-        rivals=("package-conflict",) if drift.certainty is Certainty.PROVEN else ("package-conflict", "import-shadowed"),
+        rivals=("package-conflict",) if certainty is Certainty.PROVEN else ("package-conflict", "import-shadowed"),
         remedies=_remedies(case, drift),
         not_remedies=_in_vain(provider),
         notes=(f"{who} is in {asked.consumer_frame.path}",) if asked.consumer_frame is not None and who else (),

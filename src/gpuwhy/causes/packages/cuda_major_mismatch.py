@@ -84,7 +84,7 @@ def _judge(case: Case, missing: MissingLibrary, library: CudaLibrary, torch: Tor
         else f"cuDNN {missing.library.version or 'of another release'}"
     )
     is_torch_known = isinstance(torch, Torch) and torch.cuda is not None
-    certainty = _certainty(missing, wanted, have, is_torch_known=is_torch_known)
+    certainty = parts.capped(case, match, _certainty(missing, wanted, have, is_torch_known=is_torch_known))
     provides = f"The environment has CUDA {have}" if have else "The environment has no library of that number"
     asked = case.missing("torch_cuda", "whether it is of another CUDA major than the library")
     return Verdict(

@@ -118,8 +118,10 @@ def _verdict(case: Case, match: Match, host: str | None) -> Judgement:
     )
     if is_stated and not is_failure and answer is None and case.incident.primary is not None:
         certainty = Certainty.POSSIBLE
-    asked = _asked(case, host) if certainty is not Certainty.PROVEN else None
     symptom = case.incident.primary_event
+    if answer is None:
+        certainty = parts.capped(case, match, certainty, *_what_died(case, match, symptom is not None))
+    asked = _asked(case, host) if certainty is not Certainty.PROVEN else None
     hidden = not is_stated and artefact is downloads.CUBINS
     return Verdict(
         certainty=certainty,

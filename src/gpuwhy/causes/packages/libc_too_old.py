@@ -127,6 +127,7 @@ def _verdict(
     case: Case, match: Match, quoted: Evidence, component: str | None, library: str, version: str, path: str | None, certainty: Certainty
 ) -> Judgement:  # fmt: skip
     name = component or "a binary"
+    certainty = parts.capped(case, match, certainty, *case.all("undefined-symbol"))
     asked = case.missing("glibc", "the system's glibc", "ldd --version | head -1") if library == "glibc" else None
     return Verdict(
         certainty=certainty,

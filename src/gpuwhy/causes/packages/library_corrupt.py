@@ -165,6 +165,7 @@ def _verdict(
     seen: tuple[Evidence, ...], strength: int, symptom: Match | None = None,
 ) -> Judgement:  # fmt: skip
     name = (path or "").rpartition("/")[2] or "a file"
+    certainty = parts.capped(case, match, certainty, symptom)
     rivals = (
         () if certainty is Certainty.PROVEN else ("shm-too-small",) if symptom is not None else ("package-conflict",)
     )

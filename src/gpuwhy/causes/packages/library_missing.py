@@ -74,6 +74,7 @@ def _system(case: Case, missing: MissingLibrary) -> Judgement:
     name = component or "the program"
     bring = derived(f"{library.name} is in {package.debian} (Debian, Ubuntu) or {package.fedora or 'no package'} (Fedora, RHEL)", _FILE_LISTS) if package else inferred("which package holds it is not known here")  # fmt: skip
     certainty = Certainty.PROVEN if package is not None and missing.is_event else Certainty.LIKELY if missing.is_event else Certainty.POSSIBLE  # fmt: skip
+    certainty = parts.capped(case, match, certainty)
     return Verdict(
         certainty=certainty,
         component=component,

@@ -125,6 +125,7 @@ def _verdict(case: Case, conflict: Conflict, torch: Torch | Unknown) -> Judgemen
         )
     if pair is not None:
         certainty = Certainty.PROVEN
+    certainty = parts.capped(case, match, certainty, *_consequences(case, conflict), *_headlines(case, conflict))
     name = component or "a package"
     stated = _stated(conflict)
     rivals: tuple[str, ...] = () if certainty is Certainty.PROVEN else ("abi-mismatch", "api-drift")
@@ -137,7 +138,7 @@ def _verdict(case: Case, conflict: Conflict, torch: Torch | Unknown) -> Judgemen
             Link(check.title, quoted),
         ),
         evidence=(quoted, *_versions(case, conflict)),
-        explains=case.explains(match, *_consequences(case, conflict)),
+        explains=case.explains(match, *_consequences(case, conflict), *_headlines(case, conflict)),
         missing=() if certainty is Certainty.PROVEN else _missing(case, conflict),
         rivals=rivals,
         remedies=_remedies(case, conflict, torch),
@@ -182,6 +183,17 @@ def _consequences(case: Case, conflict: Conflict) -> tuple[Match, ...]:
     if conflict.component != "xformers":
         return ()
     return tuple(m for m in (case.found("xformers-without-cuda"),) if m is not None)
+
+
+def _headlines(case: Case, conflict: Conflict) -> tuple[Match, ...]:
+    """Failures that the notice explains: every operator refused for want of the compiled part."""
+    if conflict.component != "xformers":
+        return ()
+    return tuple(
+        msgspec.structs.replace(conflict.match, event=event)
+        for event in case.incident.events
+        if "No operator found for" in event.text or "memory_efficient_attention" in event.text
+    )
 
 
 def _versions(case: Case, conflict: Conflict) -> tuple[Evidence, ...]:
