@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.logs.recognisers.reading import only
+from tests.logs.recognisers.reading import only, sample
 
 from gpuwhy.logs.recognisers import tongues
 
@@ -35,7 +35,7 @@ from gpuwhy.logs.recognisers import tongues
         ("OSError: [Errno 28] Auf dem Gerät ist kein Speicherplatz mehr verfügbar", "exception", "", "OSError: [Errno 28] No space left on device"),
         ("OSError: [Errno 98] Адрес уже используется", "exception", "", "OSError: [Errno 98] Address already in use"),
         ("OSError: [Errno 12] 메모리를 할당할 수 없습니다", "exception", "", "OSError: [Errno 12] Cannot allocate memory"),
-        ("PermissionError: [Errno 13] Permissão negada: '/root/.cache'", "exception", "", "PermissionError: [Errno 13] Permission denied: '/root/.cache'"),
+        ("PermissionError: [Errno 13] Permissão negada: '/data/cache'", "exception", "", "PermissionError: [Errno 13] Permission denied: '/data/cache'"),
         ("vllm: error while loading shared libraries: libcuda.so.1: Kann die Shared-Object-Datei nicht öffnen", "crash", "loader", ""),
     ],
 )  # fmt: skip
@@ -85,3 +85,19 @@ def test_hostile_text_takes_no_time() -> None:
     for token in ("Fehler: ", "段错误 ", "a: 1 ", "« x » ", "Datei oder ", "] Erro ", "( "):
         tongues.english(token * 2000)
     assert time.process_time() - begun < 1.0
+
+
+def test_what_real_shells_and_linkers_print() -> None:
+    """bash, ld, cat, ls and make, each run in German, French, Spanish, Russian, Japanese and Chinese."""
+    found = sample("tongues.txt").events
+    kinds = [(event.kind, event.tool) for event in found if event.kind != "warning"]
+    assert kinds.count(("build", "sh")) == 6
+    assert kinds.count(("crash", "signal")) == 6
+    assert kinds.count(("death", "")) == 6
+    assert kinds.count(("build", "ld")) == 6
+    assert kinds.count(("build", "make")) == 6
+    linkers = {event.detail["english"] for event in found if event.tool == "ld"}
+    assert linkers == {"/usr/bin/ld: cannot find -lcuda: No such file or directory"}
+    assert (
+        sum("No such file or directory" in event.detail["english"] for event in found if event.kind == "warning") == 12
+    )

@@ -34,7 +34,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("tensorrt-llm", r"\[TensorRT-LLM\]\[ERROR\]|\[TRT-LLM\] \[E\]"),
     ("ggml", r"GGML_ASSERT|\bggml[\w./-]{0,200}\.(?:c|cpp|cu|m|h):\d+: (?!CUDA error)\S"),
     ("assert", r"Assertion [`'\"].{1,800}[`'\"] failed|\bCheck failed: |CHECK failed|^Assertion failed|assertion failed"),
-    ("signal", r"^(?:\S{1,100}: (?:line \d+: +| {0,4})\d+ )?(?:Segmentation fault|Bus error|Illegal instruction|Floating point exception|Aborted|Trace/breakpoint trap|Bad system call)(?: +\(core dumped\))?(?: .{0,400})?$"),
+    ("signal", r"^(?:\S.{0,120}?[:\uff1a] {0,4}\d{1,10} {1,6})?(?:Segmentation fault|Bus error|Illegal instruction|Floating point exception|Aborted|Trace/breakpoint trap|Bad system call)(?: +\(core dumped\))?(?: .{0,400})?$"),
     ("signal", r"(?:received|got|caught|Caught|Received|with|by|terminated by|Signal:?|SIGNAL RECEIVED:?) (?:fatal )?(?:signal )?(?:SIGSEGV|SIGBUS|SIGABRT|SIGILL|SIGFPE)|!!!!!!! Segfault encountered"),
     ("signal", r"[Cc]aught signal (?:11|7|6|4)\b|^SIG(?:SEGV|BUS|ILL|FPE): "),
     ("llama.cpp", r"error loading model|unknown model architecture"),

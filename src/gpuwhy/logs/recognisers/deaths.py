@@ -31,7 +31,7 @@ LITERALS = (
 _CODE = Pattern(
     r"(?:[Ee]xit(?: |_)?code|exitcode|[Ee]xit status|return code|Exited)[ :=]*\(?'?(?P<code>-?\d{1,10}|None)\b"
 )
-_SHELL_KILLED = Pattern(r"^(?:\S{1,200}: line \d+: +\d+ )?Killed(?: +.{0,500})?$")
+_SHELL_KILLED = Pattern(r"^(?:\S.{0,200}?[:\uff1a] {0,4}\d{1,10} {1,6})?Killed(?: +.{0,500})?$")
 _DEATH = Pattern(
     r"died unexpectedly|died with|(?:was|got|been) killed|process .{0,60}(?:died|terminated|killed)|(?:SIGKILL|signal 9)\b|dead\b.{0,40}exit|[Ss]igquit|SIGQUIT received"
 )

@@ -18,7 +18,7 @@ from gpuwhy.logs.recognisers.xids import meaning_of_sxid, meaning_of_xid
 LITERALS = (
     "oom", "Out of memory: Kill", "out of memory: Kill", "NVRM", "Xid", "SXid", "IO_PAGE_FAULT", "DMAR", "AER:", "pcieport", "segfault at",
     "general protection", "traps: ", "Hardware Error", "PCIe Bus Error", "Surprise Down", "nvidia-nvlink", "nvidia-uvm", "blocked for more than", "mce:", "trap invalid opcode",
-    "trap divide", "RxErr", "mlx5_core", "nvswitch", "EDAC", "Machine Check", "nvidia: probe", "pciehp", "soft lockup", "hard LOCKUP", "Kernel panic", "BUG: ", "page allocation failure",
+    "trap divide", "RxErr", "mlx5_core", "nvswitch", "EDAC", "Machine Check", "nvidia: probe", "pciehp", "soft lockup", "hard LOCKUP", "Kernel panic", "BUG: unable", "BUG: kernel", "page allocation failure",
     "I/O error", "EXT4-fs error", "XFS ", "nvme ",
 )  # fmt: skip
 _KILLED = Pattern(

@@ -16,8 +16,8 @@ from gpuwhy.logs.recognisers._types import Recognised
 
 LITERALS = (
     "HIP error", "hipError", "HSA_STATUS", "Memory access fault by GPU", "rocBLAS error", "hipBLASLt error", "MIOpen", "ROCm error", "hsa_", "rocdevice", "amdgpu", "HIPBLAS_STATUS",
-    "RCCL", "UR_RESULT_ERROR", "PI_ERROR_", "level_zero", "Level Zero", "sycl::", "ZE_RESULT_ERROR", "[drm] GPU HANG", "xe ", "i915", "Native API failed", "oneDNN", "XPU out of memory",
-    "ERR0", "aclnn", "aclrt", "ACL_ERROR", "HCCL", "hccl", "NPU out of memory", "NPU function error", "ascend", "EZ9999", "EI0", "E19999", "E39999", "ggml_metal", "MPS backend", "kIOGPUCommandBuffer",
+    "RCCL", "UR_RESULT_ERROR", "PI_ERROR_", "level_zero", "Level Zero", "sycl::", "ZE_RESULT_ERROR", "[drm] GPU HANG", "xe 0000:", "i915", "Native API failed", "oneDNN", "XPU out of memory",
+    "ERR0", "aclnn", "aclrt", "ACL_ERROR", "HCCL", "hccl", "NPU out of memory", "NPU function error", "NPU error", "EZ9999", "EI0", "E19999", "E39999", "ggml_metal", "MPS backend", "kIOGPUCommandBuffer",
     "MTLCommandBuffer", "MTLLibrary", "MTLDevice", "TPU init", "libtpu", "TPU platform", "/dev/accel", "on TPU",
 )  # fmt: skip
 _PLATFORMS: tuple[tuple[str, Pattern], ...] = (

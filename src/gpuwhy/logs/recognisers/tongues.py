@@ -74,7 +74,7 @@ def _rule(text: str, english: str) -> _Rule:
         english += " "
     return _Rule(
         _literal(text),
-        Pattern(_WORD.join(parts)),
+        Pattern(_WORD.join(parts) + (r"\.?" if text.endswith(".") else "")),
         re.sub("%s", lambda _: rf"\g<{next(numbers)}>", english.replace("\\", "\\\\")),
     )
 
@@ -85,7 +85,7 @@ def _signals() -> tuple[tuple[str, Pattern], ...]:
     rules = []
     for english, texts in _CATALOGUES.signals.items():
         either = "|".join(re.escape(text.rstrip(".")) for text in sorted(texts, key=len, reverse=True))
-        head = r"^(?:\S.{0,120}?\s{1,4}\d{1,10}\s{1,6})?"
+        head = "^(?:\\S.{0,120}?[\\s\uff1a]{1,4}\\d{1,10}\\s{1,6})?"
         rules.append((english, Pattern(rf"{head}(?:{either})\.?{_CORE}(?P<rest>\s.{{0,400}})?$")))
     return tuple(rules)
 
@@ -110,4 +110,4 @@ def _in_english(shown: str, text: str) -> str:
             known = rule.pattern.sub(rule.english, known)
     if known == shown:
         return text
-    return known.replace("\uff1a", ": ").replace(":  ", ": ") + text[LONGEST:]
+    return known.replace("\uff1a", ": ").replace(" : ", ": ").replace(":  ", ": ") + text[LONGEST:]
