@@ -74,7 +74,7 @@ def _finding(identity: str, family: str, verdict: Verdict) -> Finding:
     )
 
 
-_EXPERIMENTS = ("tests", "p2p_test", "firewall", "http")
+_EXPERIMENTS = ("tests", "p2p_test")
 """Groups of facts that cost an experiment; the others are read off in a second."""
 
 
