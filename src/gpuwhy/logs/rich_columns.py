@@ -19,7 +19,7 @@ from gpuwhy.model.event import LogLine
 _RECORD = Pattern(
     rf"(?:\[(?P<month>\d\d)/(?P<day>\d\d)/(?P<year>\d\d) (?P<clock>\d\d:\d\d:\d\d)\] | {{20}})(?P<level>{WORDS}) {{1,8}}(?=\S)"
 )
-_PLACE = Pattern(r" {1,400}[\w./-]{1,120}\.\w{1,4}:\d{1,7} {0,4}$")
+_PLACE = Pattern(r"[\w./-]{1,120}\.\w{1,4}:\d{1,7}$")
 _MARGIN = " " * 29
 _SAMPLE = 400
 
@@ -32,6 +32,12 @@ def is_rich(raws: Sequence[str]) -> bool:
 def _is_record(raw: str) -> bool:
     found = _RECORD.match(raw[:60])
     return found is not None and found.end() == len(_MARGIN)
+
+
+def _without_place(message: str) -> tuple[str, str]:
+    """A record's first line and, from its last column, the place in the program."""
+    text, _, last = message.rpartition(" ")
+    return (text.rstrip(), last) if text and _PLACE.match(last[:200]) is not None else (message, "")
 
 
 def read(raws: Sequence[str]) -> list[LogLine]:
@@ -47,10 +53,8 @@ def read(raws: Sequence[str]) -> list[LogLine]:
             if found["clock"]:
                 time = stamps.from_iso(f"20{found['year']}-{found['month']}-{found['day']} {found['clock']}")
             level = NAMES[found["level"]]
-            place = _PLACE.search(raw[-600:])
-            width = len(raw.rstrip()) - len(place.group().strip()) - 1 - len(_MARGIN) if place is not None else 0
-            message = raw[len(_MARGIN) :]
-            text = (message[: -len(place.group())] if place is not None else message).rstrip()
+            text, place = _without_place(raw[len(_MARGIN) :].rstrip())
+            width = len(raw.rstrip()) - len(place) - 1 - len(_MARGIN) if place else 0
             lines.append(LogLine(number, text, raw, None, time, level))
             last = len(text)
             inside = True
