@@ -19,6 +19,7 @@ from scripts.fingerprinting.members import Members, SourceCache
 from scripts.fingerprinting.sites import sites
 
 DATA = Path(__file__).parent.parent / "src/gpuwhy/knowledge/data/frames"
+PYTHON = (3, 11)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,6 +30,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--out", type=Path, default=DATA)
     options = parser.parse_args(arguments)
+    if sys.version_info[:2] != PYTHON:
+        parser.error(f"run it with Python {'.'.join(map(str, PYTHON))}: compilers differ in the lines that have code")
     options.out.mkdir(parents=True, exist_ok=True)
     with opened_index() as index:
         for name in options.packages or PACKAGES:

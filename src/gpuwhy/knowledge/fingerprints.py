@@ -15,7 +15,6 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import zstandard
 from msgspec import Struct, msgpack
 
 FOLDER = Path(__file__).parent / "data" / "frames"
@@ -94,6 +93,8 @@ class FrameTable:
     """The table of one package, unpacked as far as it is asked."""
 
     def __init__(self, stored: StoredTable) -> None:
+        import zstandard  # a log without such frames does without it
+
         self.package = stored.package
         self.folder = stored.folder
         self.releases = stored.releases
@@ -104,6 +105,11 @@ class FrameTable:
         self._hashes = stored.hashes
         packed = stored.left_out
         self._left_out = frozenset(packed[at : at + 4] for at in range(0, len(packed), 4))
+
+    @functools.cached_property
+    def folders(self) -> frozenset[str]:
+        """The first folders of recorded files."""
+        return frozenset(path.partition("/")[0] for path in self._files if "/" in path)
 
     @property
     def paths(self) -> frozenset[str]:

@@ -33,6 +33,7 @@ MAX_FRAMES = 200
 """Distinct frames of one package that are looked up; what is beyond them repeats what they say."""
 _MAX_PATH = 1000
 _INSTALLED = ("site-packages", "dist-packages")
+_NAMES_OF_SUBFOLDERS = frozenset(("torch", "transformers", "triton"))
 
 
 class Match(Struct, frozen=True):
@@ -74,19 +75,24 @@ def releases_of(frames: Iterable[Frame]) -> dict[str, Match]:
 def located_in(path: str) -> tuple[str, str] | None:
     """Package and path below its folder of the file of a frame; None for a file of no package with a table.
 
-    In `site-packages` the first folder decides; elsewhere (a source checkout, an image that installs from one) the last
-    folder that has the name of a package.
+    In `site-packages` the first folder decides. Elsewhere (an image that installs from a checkout) it is the last folder
+    that has the name of a package; that of an engine first, since engines have folders called `triton` and `torch`.
     """
     parts = path[-_MAX_PATH:].replace("\\", "/").split("/")
-    for index in range(len(parts) - 2, -1, -1):
+    for index in range(len(parts) - 3, -1, -1):
         if parts[index] in _INSTALLED:
             package = PACKAGES.get(parts[index + 1])
-            return (package, "/".join(parts[index + 2 :])) if package and parts[index + 2 :] else None
-    for index in range(len(parts) - 2, -1, -1):
-        package = PACKAGES.get(parts[index])
-        if package is not None:
-            return package, "/".join(parts[index + 1 :])
+            return (package, "/".join(parts[index + 2 :])) if package else None
+    for names in (PACKAGES.keys() - _NAMES_OF_SUBFOLDERS, _NAMES_OF_SUBFOLDERS):
+        for index in range(len(parts) - 2, -1, -1):
+            if parts[index] in names:
+                return PACKAGES[parts[index]], "/".join(parts[index + 1 :])
     return None
+
+
+def is_installed(path: str) -> bool:
+    """Whether a file lies where pip installs."""
+    return any(folder in path for folder in _INSTALLED)
 
 
 def _match(table: FrameTable, frames: list[tuple[str, Frame]]) -> Match:
@@ -98,7 +104,7 @@ def _match(table: FrameTable, frames: list[tuple[str, Frame]]) -> Match:
         if not fingerprints.is_recorded(frame.code):
             continue
         if not table.has(path):
-            if path.endswith(".py") and not table.leaves_out(path):
+            if _is_foreign(table, path, frame):
                 foreign.append(frame)
             continue
         if path not in editions:
@@ -120,6 +126,16 @@ def _match(table: FrameTable, frames: list[tuple[str, Frame]]) -> Match:
         is_oldest=bool(possible & 1),
         is_newest=bool(possible >> (len(table.releases) - 1) & 1),
     )
+
+
+def _is_foreign(table: FrameTable, path: str, frame: Frame) -> bool:
+    """Whether a file that no release has is of the package all the same: of another release, or a build of one's own.
+
+    A user's script may lie in any folder, also one called `vllm`; where pip installs there is none.
+    """
+    if not path.endswith(".py") or table.leaves_out(path):
+        return False
+    return is_installed(frame.path) or path.partition("/")[0] in table.folders
 
 
 def _releases_with(frame: Frame, editions: Iterable[Edition]) -> int:
