@@ -20,6 +20,8 @@ import msgspec
 from gpuwhy.logs.patterns import Pattern
 
 LONGEST = 2000
+SHORTEST = 6
+"""A shorter word of Latin letters keeps the marks around it: ``] Erro `` does not stand in every line with an error."""
 _WORD = r"([^\s'\"`«»„“”]{1,300})"
 """What a message names: a file, a command, an option, a number."""
 _CORE = r"(?P<core>\s{0,3}[(（][^()（）]{1,60}[)）])?"
@@ -42,7 +44,9 @@ def _read() -> _Catalogues:
 
 def _literal(text: str) -> str:
     """The longest part of a message that stands in every line that has it."""
-    return max((part.strip(_MARKS) for part in text.split("%s")), key=len)
+    part = max(text.split("%s"), key=lambda part: len(part.strip(_MARKS)))
+    bare = part.strip(_MARKS)
+    return part if bare.isascii() and len(bare) < SHORTEST else bare
 
 
 _CATALOGUES = _read()
