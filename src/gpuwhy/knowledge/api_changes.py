@@ -102,6 +102,8 @@ _CHANGES: tuple[ApiChange, ...] = (
     *_rows("setuptools", "setuptools.command", "test", "72"),
     *_rows("packaging", "packaging.version", "LegacyVersion", "22"),
     *_rows("pillow", "PIL.Image", "ANTIALIAS LINEAR CUBIC", "10"),
+    *_rows("httpx", "", "proxies", "0.28", instead="proxy"),
+    *_rows("setuptools", "pkg_resources", "packaging", "70"),
     *_rows("outlines", "outlines", "fsm", "1.0"),
     *_rows("trl", "trl", "DataCollatorForCompletionOnlyLM", "0.20"),
     *_rows("vllm", "vllm.model_executor", "parallel_utils", "0.4"),

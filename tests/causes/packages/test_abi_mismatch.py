@@ -131,3 +131,14 @@ def test_a_module_of_a_jit_cache_was_compiled_here_and_is_left_over(judge_report
     judgement = judge_report(text)
     assert names(judgement)[0] == "jit-cache-stale"
     assert finding(judgement, CAUSE).certainty is Certainty.LIKELY
+
+
+def test_a_part_that_is_done_without_proves_nothing_about_another_crash(judge_report: Judge, finding: Find) -> None:
+    warning = f"{SITE}/torchvision/io/image.py:14: UserWarning: Failed to load image Python extension: '{SITE}/torchvision/image.so: undefined symbol: _ZN3c106detail23torchInternalAssertFailEPKcS2_jS2_RKSs'If you don't plan on using image functionality from `torchvision.io`, you can ignore this warning.\n"
+    crash = traceback(
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        (f"{SITE}/vllm/v1/worker/gpu_model_runner.py", "load_model", "self.model = load()"),
+    )
+    judgement = judge_report(warning + crash)
+    assert finding(judgement, CAUSE).certainty is Certainty.POSSIBLE
+    assert names(judgement)[0] != CAUSE

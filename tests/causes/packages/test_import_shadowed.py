@@ -78,3 +78,14 @@ def test_a_reason_that_is_told_is_another_cause(judge_report: Judge) -> None:
         warned + "Failed to import from vllm._C with ImportError(\"/lib64/libc.so.6: version `GLIBC_2.32' not found\n"
     )
     assert CAUSE not in names(judge_report(told))
+
+
+def test_a_file_of_that_name_that_was_found_decides(judge_report: Judge, finding: Find) -> None:
+    text = traceback(
+        "AttributeError: module 'queue' has no attribute 'Queue'",
+        (f"{SITE}/torch/utils/data/x.py", "<module>", "queue.Queue()"),
+    )
+    assert finding(judge_report(text), CAUSE).certainty is Certainty.LIKELY
+    found = finding(judge_report(text, {"files./opt/user/work/queue.py": "a script of 40 lines"}), CAUSE)
+    assert found.certainty is Certainty.PROVEN
+    assert "/opt/user/work/queue.py" in found.title

@@ -68,3 +68,20 @@ def test_a_library_that_is_there_rules_it_out(judge_report: Judge) -> None:
 ])  # fmt: skip
 def test_near_misses_are_others(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_the_part_that_is_imported_is_the_one_that_does_not_load(judge_report: Judge, finding: Find) -> None:
+    text = traceback(
+        "ImportError: libibverbs.so.1: cannot open shared object file: No such file or directory",
+        (
+            f"{SITE}/sglang/srt/disaggregation/mooncake/transfer_engine.py",
+            "__init__",
+            "from mooncake.engine import TransferEngine",
+        ),
+    )
+    assert finding(judge_report(text), CAUSE).component == "mooncake"
+
+
+def test_an_optional_library_beside_another_crash_is_only_possible(judge_report: Judge, finding: Find) -> None:
+    text = "WARNING: libGL.so.1: cannot open shared object file: No such file or directory\nOSError: [Errno 98] Address already in use\n"
+    assert finding(judge_report(text), CAUSE).certainty is Certainty.POSSIBLE

@@ -23,11 +23,14 @@ _OF_CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("sglang", re.compile(r"ServerArgs|PortArgs|ForwardBatch|ScheduleBatch|ModelRunner|TokenizerManager|GenerateReqInput")),
     ("flashinfer", re.compile(r"(?:CUDAGraph)?Batch(?:Prefill|Decode|Attention|MLA)\w{0,60}|\w{0,40}PagedKVCacheWrapper|MultiLevelCascade\w{0,30}|BlockSparse\w{0,30}Wrapper")),
     ("transformers", re.compile(r"\w{1,60}(?:Tokenizer|TokenizerFast|Processor|ProcessorFast|ForCausalLM|ForConditionalGeneration|PreTrainedModel)|(?:Dynamic|Static|Hybrid|SlidingWindow|EncoderDecoder|Offloaded|Quantized)Cache|(?:PreTrained|Pretrained|Generation)Config|TokenizersBackend|BatchEncoding|BatchFeature|(?!Lora|Peft|Quant)[A-Z][a-z]{1,20}[\w]{0,30}(?:Text|Vision|Thinker|VL|Moe|MoE|\d)?Config")),
+    ("starlette", re.compile(r"Router|Starlette")),
+    ("httpx", re.compile(r"(?:Async)?Client|(?:Async)?HTTPTransport")),
+    ("httpcore", re.compile(r"(?:Async)?ConnectionPool")),
     ("triton", re.compile(r"CompiledKernel|JITFunction|Autotuner|KernelMetadata|CudaDriver|ASTSource|AttrsDescriptor")),
     ("peft", re.compile(r"(?:Lora|Peft)\w{0,30}")),
 )  # fmt: skip
 """Classes by whose package they are. Their names are part of no path in a message."""
-_DISTRIBUTIONS_OF_MODULES = {"cuda": "cuda-python", "PIL": "pillow", "yaml": "pyyaml", "cv2": "opencv-python", "sklearn": "scikit-learn", "google": "protobuf", "pkg_resources": "setuptools", "grpc": "grpcio", "attr": "attrs"}  # fmt: skip
+_DISTRIBUTIONS_OF_MODULES = {"cuda": "cuda-python", "PIL": "pillow", "yaml": "pyyaml", "cv2": "opencv-python", "sklearn": "scikit-learn", "google": "protobuf", "pkg_resources": "setuptools", "grpc": "grpcio", "attr": "attrs", "pynvml": "nvidia-ml-py"}  # fmt: skip
 _NAMESPACES = {"_C": "vllm", "_C_cache_ops": "vllm", "_moe_C": "vllm", "_vllm_fa2_C": "flash-attn", "_vllm_fa3_C": "flash-attn", "sgl_kernel": "sgl-kernel", "_flash_attn": "flash-attn", "trtllm": "tensorrt-llm"}  # fmt: skip
 
 
@@ -38,6 +41,22 @@ _ALWAYS_THERE = {
     "numpy": frozenset({"array", "ndarray", "zeros", "__version__", "float32"}),
     "vllm": frozenset({"LLM", "SamplingParams", "__version__"}),
     "flash_attn": frozenset({"__version__"}),
+    "queue": frozenset({"Queue", "SimpleQueue", "LifoQueue", "Empty"}),
+    "random": frozenset({"Random", "randint", "random", "choice", "seed"}),
+    "logging": frozenset({"getLogger", "Logger", "Handler", "INFO", "NullHandler"}),
+    "types": frozenset({"SimpleNamespace", "ModuleType", "FunctionType", "GenericAlias", "MappingProxyType"}),
+    "enum": frozenset({"Enum", "IntEnum", "IntFlag"}),
+    "copy": frozenset({"copy", "deepcopy"}),
+    "signal": frozenset({"signal", "SIGTERM", "SIGINT", "Signals"}),
+    "socket": frozenset({"socket", "AF_INET", "gethostname"}),
+    "inspect": frozenset({"signature", "getmembers", "isclass"}),
+    "json": frozenset({"dumps", "loads"}),
+    "platform": frozenset({"system", "machine", "python_version"}),
+    "profile": frozenset({"run", "Profile"}),
+    "operator": frozenset({"attrgetter", "itemgetter", "index"}),
+    "string": frozenset({"Template", "ascii_letters", "digits"}),
+    "token": frozenset({"EXACT_TOKEN_TYPES", "NAME"}),
+    "select": frozenset({"select", "epoll", "poll"}),
     "flashinfer": frozenset({"__version__"}),
     "sgl_kernel": frozenset({"__version__"}),
 }  # fmt: skip
@@ -95,7 +114,7 @@ def owner_of_operators(namespace: str) -> str | None:
 
 def asking(case: Case, match: Match, provider: str | None) -> Asking:
     """Who asks: the innermost frame that is not the provider's own, else the code named around the line."""
-    for frame in reversed(_frames(match)):
+    for frame in reversed(parts.frames_of(match)):
         if _BOOTSTRAP.search(frame.path):
             continue
         if "transformers_modules" in frame.path:
@@ -104,17 +123,7 @@ def asking(case: Case, match: Match, provider: str | None) -> Asking:
         if own is not None and own != provider:
             return Asking(provider, own, frame)
     named = _named_around(case, match, provider)
-    return Asking(provider, named or (provider if _frames(match) else None))
-
-
-def _frames(match: Match) -> tuple[Frame, ...]:
-    """The frames of the exception that the line belongs to."""
-    if match.event is None:
-        return ()
-    for block in match.event.exceptions:
-        if match.text and match.text[:200] in f"{block.type}: {block.message}":
-            return block.frames
-    return match.frames
+    return Asking(provider, named or (provider if parts.frames_of(match) else None))
 
 
 def _component_of_frame(frame: Frame) -> str | None:

@@ -177,9 +177,25 @@ CHECKS: tuple[Check, ...] = (
         "two-cupy", "multiple cupy packages", r"multiple CuPy packages are installed", "several CuPy packages are installed beside each other", "cupy", direction="remove", strength=66,
     ),
     _check(
-        "bitsandbytes-binary", ("configured cuda binary not found", "library not loaded: libbitsandbytes", "libbitsandbytes_cuda"),
-        r"(?:Configured (?:CUDA|ROCm) binary not found at \S{0,200}?|(?:cannot|can't|could not) (?:find|load|open).{0,60})libbitsandbytes_cuda\d{2,3}|libbitsandbytes_cuda\d{2,3}\w{0,12}\.so: cannot open",
+        "bitsandbytes-binary", ("configured cuda binary not found", "required library version not found", "library not loaded: libbitsandbytes", "libbitsandbytes_cuda"),
+        r"(?:Required library version not found: |Configured (?:CUDA|ROCm) binary not found at \S{0,200}?|(?:cannot|can't|could not) (?:find|load|open).{0,60})libbitsandbytes_cuda\d{2,3}|libbitsandbytes_cuda\d{2,3}\w{0,12}\.so: cannot open",
         "bitsandbytes has no binary for torch's CUDA version", "bitsandbytes", "torch", direction="newer", strength=80, why="it looks for a file named after torch's CUDA version",
+    ),
+    _check(
+        "transformer-engine-parts",
+        "transformerengine package version mismatch",
+        rf"TransformerEngine package version mismatch\. Found .{{0,160}}?(?P<have>{_V})",
+        "the parts of Transformer Engine are of different releases",
+        "transformer-engine",
+        direction="reinstall",
+        strength=86,
+    ),
+    _check(
+        "numpy-required",
+        "a numpy version",
+        rf"ImportError: .{{0,80}}A NumPy version (?P<spec>>=\S{{3,12}}(?: and <\S{{3,12}})?) is required.{{0,80}}\(detected version (?P<have>{_V})",
+        "NumPy is outside the range that another package requires",
+        "numpy",
     ),
     _check(
         "requires-release", ("requires version", "please install", "version is wrong", "or later is required", "or higher is required", "or newer is required", "needs to be at least", "please upgrade", "is required, but", "package version to be greater or equal", "requires the latest", "` requires `", "requires `",  "is not compatible with", "but version"),

@@ -14,7 +14,7 @@ from gpuwhy.model.remedy import Remedy
 FETCHING_CUBIN = says(
     "fetching-cubin",
     ("fetching cubin", "failed to get cubin", "failed to download cubin", "cubin", "downloading artifact"),
-    r"Fetching cubin \S{1,300}|[Ff]ail(?:ed|ure) to (?:get|load|download|fetch|find) (?:the )?cubin|[Dd]ownload(?:ing)? (?:of )?cubins?.{0,80}(?:fail|error|timed out)|cubin.{0,120}(?:could not be|cannot be|was not) (?:downloaded|fetched)",
+    r"Fetching cubin \S{1,300}|[Ff]ail(?:ed|ure) to (?:get|load|download|fetch|find) (?:the )?cubin|[Dd]ownload(?:ing)? (?:of )?cubins?.{0,80}(?:fail|error|timed out)|[Ff]ailed to (?:get|load) (?:the )?kernel \S{1,200}\.cubin|cubin.{0,120}(?:could not be|cannot be|was not) (?:downloaded|fetched)",
 )
 GENERATED_HEADER = says(
     "fetched-header",
@@ -37,6 +37,8 @@ HUB = says(
     "hub-unreachable",
     (
         "couldn't connect to",
+        "couldn't reach",
+        "cas service error",
         "we cannot find the requested files",
         "cannot find the requested files",
         "outgoing traffic has been disabled",
@@ -48,7 +50,7 @@ HUB = says(
         "check your connection",
     ),
     r"[Cc]ouldn't connect to ['\"]?https?://(?P<host>[\w.-]{3,100})|(?:cannot|Cannot) find the requested files in the (?:local|disk) cache|outgoing traffic has been disabled"
-    r"|[Cc]annot reach https?://(?P<host2>[\w.-]{3,100})|offline mode is enabled|OfflineModeIsEnabled|LocalEntryNotFoundError|(?:check|Check) your (?:internet )?connection",
+    r"|[Cc]ouldn't reach '.{1,80}' on the Hub|CAS service error.{0,80}(?:[Rr]equest|retries|timed out)|[Cc]annot reach https?://(?P<host2>[\w.-]{3,100})|offline mode is enabled|OfflineModeIsEnabled|LocalEntryNotFoundError|(?:check|Check) your (?:internet )?connection",
 )
 TRANSPORT = says(
     "transport",

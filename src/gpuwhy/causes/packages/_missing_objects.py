@@ -87,7 +87,7 @@ def _wanted_by(case: Case, match: Match) -> str | None:
     own = parts.component_of(path)
     if own is not None and own not in ("cuda-toolkit", "driver", "python"):
         return own
-    return case.component_near(match, case.engine or None) or _program(path)
+    return parts.imported_by_last_frame(match) or case.component_near(match, case.engine or None) or _program(path)
 
 
 def _program(path: str | None) -> str | None:

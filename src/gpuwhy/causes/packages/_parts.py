@@ -6,7 +6,7 @@ import re
 
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.knowledge import components, pins
-from gpuwhy.model.event import LogLine
+from gpuwhy.model.event import Frame, LogLine
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty
@@ -38,6 +38,7 @@ DISTRIBUTIONS = {
 """Names under which components are installed with pip, where they differ."""
 _EGG = re.compile(r"packages/[\w.+-]{1,120}\.egg/")
 """The folder that an installation of setup.py puts around a package, named after its release."""
+_IMPORT = re.compile(r"\s*(?:from|import) +(?P<module>[A-Za-z_][\w.]{1,80})")
 PARTS_OF_ENGINES = {
     "sgl-kernel": "sglang",
     "flashinfer": "",
@@ -59,12 +60,36 @@ def component_of(text: str | None) -> str | None:
     return components.component_of_module(_EGG.sub("packages/", text)) if text else None
 
 
+def imported_by_last_frame(match: Match) -> str | None:
+    """The component that the innermost frame imports: its compiled part is what does not load.
+
+    Of the exception that the line belongs to; None when that frame imports nothing that is known.
+    """
+    for frame in reversed(frames_of(match)):
+        found = _IMPORT.match(frame.code)
+        if found is not None:
+            return components.canonical(found["module"].partition(".")[0]) or components.canonical(found["module"])
+        if "importlib" not in frame.path and "<frozen" not in frame.path:
+            return None
+    return None
+
+
+def frames_of(match: Match) -> tuple[Frame, ...]:
+    """The frames of the exception block that the line belongs to."""
+    if match.event is None:
+        return ()
+    for block in match.event.exceptions:
+        if match.text and match.text[:200] in f"{block.type}: {block.message}":
+            return block.frames
+    return match.frames
+
+
 def component_of_binary(case: Case, match: Match, path: str | None) -> str | None:
     """The component of a shared library by its path, else of what is named around the line."""
     own = component_of(path)
     if own in ("cuda-toolkit", "driver"):  # libraries that others load: who loads them is what counts
         own = "torch" if path and ("/torch/" in path or "packages/nvidia/" in path) else None
-    return own or case.component_near(match, case.engine or None)
+    return own or imported_by_last_frame(match) or case.component_near(match, case.engine or None)
 
 
 def version_of(case: Case, distribution: str) -> str | None:

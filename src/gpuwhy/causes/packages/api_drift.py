@@ -239,7 +239,9 @@ def _argument(case: Case) -> Drift | None:
             asked = between
         name = match.group("name") or match.group("name2")
         certainty = Certainty.LIKELY if owner is not None else Certainty.POSSIBLE
-        return Drift(match, f"{function}(){f' with {name}' if name else ''}", asked, certainty, 66 if owner else 42)
+        change = change_of(owner or "", name) if name else None
+        what = f"{function}(){f' with {name}' if name else ''}"
+        return Drift(match, what, asked, certainty, 66 if owner else 42, change)
     return None
 
 

@@ -197,6 +197,16 @@ def _module_path(case: Case, module: str) -> Fact | None:
     return None
 
 
+def _file_of_that_name(case: Case, module: str) -> Fact | None:
+    """A file or folder of the module's name that was found outside of what is installed."""
+    for path, fact in case.facts.group("files").items():
+        name = path.rstrip("/").replace("\\", "/").rpartition("/")[2]
+        is_there = fact.value not in (None, "", False, "absent", "missing")
+        if "/" in path and name in (module, f"{module}.py") and is_there and not _INSTALLED.search(path):
+            return fact
+    return None
+
+
 def _is_hidden(module: str) -> bool:
     """Whether a module of this name comes from the standard library, or is one that packages of this field are called."""
     first = module.partition(".")[0]
@@ -214,6 +224,9 @@ def _frame_of(match: Match, module: str) -> str | None:
 
 def _verdict(case: Case, match: Match, module: str, path: str, certainty: Certainty, strength: int) -> Judgement:
     quoted = case.evidence(match, f"the module that answers to {module} is not the one that was meant")
+    seen = _file_of_that_name(case, module)
+    if seen is not None:
+        path, certainty = path or seen.key.partition(".")[2], Certainty.PROVEN
     where = path or f"a file or folder named {module}"
     is_folder = bool(path) and re.search(rf"[/\\]{re.escape(module)}[/\\]", path) is not None
     known = components.canonical(module)
@@ -225,7 +238,7 @@ def _verdict(case: Case, match: Match, module: str, path: str, certainty: Certai
             Link(f"{where} lies in a folder that Python searches first", quoted if path else inferred("its place is not in the log")),
             Link(f"whoever imports {module} gets it, and misses what it asks for", quoted),
         ),
-        evidence=(quoted,),
+        evidence=(quoted, *((seen.evidence,) if seen is not None else ())),
         explains=case.explains(match),
         missing=() if certainty is Certainty.PROVEN else _missing(case, module),
         rivals=() if certainty is Certainty.PROVEN else ("api-drift", "abi-mismatch"),
