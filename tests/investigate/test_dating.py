@@ -7,14 +7,18 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuwhy.investigate import diagnose_log
+from gpuwhy.investigate import diagnose_log, investigate
 from gpuwhy.investigate.dating import described
 from gpuwhy.knowledge.releases_by_frames import Match
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Frame
 from gpuwhy.model.evidence import Standing
 from gpuwhy.model.fact import Fact
+from gpuwhy.snapshot import Probe, Snapshot
+from gpuwhy.snapshot.document import Subject
+from gpuwhy.snapshot.file import write
 from gpuwhy.snapshot.given import given
+from gpuwhy.targets.file import PathTarget
 
 TESTS = Path(__file__).parents[1]
 TRITON = (TESTS / "knowledge/tracebacks/python3.12.log").read_bytes()
@@ -163,3 +167,29 @@ def test_no_stated_version_of_a_labelled_case_is_contradicted() -> None:
         assert not [note for note in diagnosis.notes if "frames of the traceback" in note], path.name
         checked += 1
     assert checked >= 20
+
+
+@pytest.mark.parametrize(
+    ("installed", "notes"),
+    [
+        ("3.6.0", []),
+        ("3.5.1", ["10 frames of the traceback are not those of triton 3.5.1 as installed; they match 3.6.0"]),
+    ],
+)
+def test_a_host_whose_package_was_changed_after_the_failure(tmp_path: Path, installed: str, notes: list[str]) -> None:
+    lines = TRITON.decode().splitlines()
+    entries = [[1795946281.0 + at / 1000, 77, "python", 6, "stdout", line] for at, line in enumerate(lines)]
+    values = {
+        "journal": {"unit": "x.service", "fields": [], "entries": entries, "cut": "", "gap_after": None},
+        "packages": [
+            {"prefix": "/opt/venv", "versions": {"triton": installed}, "origins": {}, "shadowed": [], "torch": None}
+        ],
+    }
+    probes = tuple(Probe(name=name, status="ok", value=value, sources=("/x",)) for name, value in values.items())
+    snapshot = Snapshot(target=Subject("ssh", "gpu-host", "x.service"), started=1795946300.0, probes=probes)
+    write(snapshot, tmp_path / "host.gpuwhy")
+    diagnosis = investigate(PathTarget(tmp_path / "host.gpuwhy"))
+    assert [note for note in diagnosis.notes if "frames" in note] == notes
+    found = fact(diagnosis, "packages.triton")
+    assert found is not None
+    assert found.value == installed

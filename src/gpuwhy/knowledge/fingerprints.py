@@ -95,6 +95,8 @@ class FrameTable:
     def __init__(self, stored: StoredTable) -> None:
         import zstandard  # a log without such frames does without it
 
+        if stored.format != FORMAT:
+            raise ValueError(f"the table of {stored.package} has format {stored.format}, not {FORMAT}")
         self.package = stored.package
         self.folder = stored.folder
         self.releases = stored.releases
