@@ -103,6 +103,7 @@ def _asked(case: Case, match: Match) -> Judgement:
     is_certain = custom is not None or _CUSTOM_WORDS.search(match.text) is not None
     who = program.program_of(case, match)
     given = _given(case, match)
+    call = _call_without(case, match) if who != "user-program" else None
     is_dataset = custom is not None and _DATASET.search(custom.text) is not None
     what = "data set" if is_dataset else "model"
     seen = case.evidence(first, f"a loader asks for permission to run the {what}'s own code")
@@ -118,7 +119,7 @@ def _asked(case: Case, match: Match) -> Judgement:
         ),
         evidence=(seen, *((given,) if given else ())),
         explains=case.explains(match, custom, _prompt(case)),
-        remedies=_remedies(who, is_given=given is not None),
+        remedies=_remedies(who, call or ("AutoConfig.from_pretrained" if given else None)),
         not_remedies=_in_vain(who, is_given=given is not None),
         notes=("Read the Python files of the repository before: they run with the rights of the service",),
         strength=88,
@@ -174,7 +175,7 @@ def _not_carried(case: Case, match: Match) -> Judgement:
         rivals=("api-drift",),
         missing=tuple(m for m in (case.missing("command", "whether trust_remote_code was given, and to which process", "tr '\\0' ' ' < /proc/PID/cmdline"),) if m is not None),
         remedies=(
-            *_remedies(who, is_given=True),
+            *_remedies(who, "AutoConfig.from_pretrained"),
             Remedy(kind="env", name="HF_MODULES_CACHE", value="a folder that all nodes share", rank=2, is_sure=False, summary="Let every node see the same folder of generated modules"),
         ),
         strength=55,
@@ -199,25 +200,45 @@ def _only_suggested(case: Case) -> Judgement:
         explains=case.explains(match),
         missing=(asked,) if asked is not None else (),
         rivals=("model-arch-unsupported", "weights-missing-or-corrupt"),
-        remedies=_remedies(who, is_given=False),
+        remedies=_remedies(who, None),
         strength=45 if is_tokenizer else 25,
     )  # fmt: skip
 
 
-def _remedies(who: str, *, is_given: bool) -> tuple[Remedy, ...]:
+def _call_without(case: Case, match: Match) -> str | None:
+    """A whole call of a loader in the quoted source that passes no permission on: ``AutoProcessor.from_pretrained``."""
+    for line in case.lines_around(match, 25, 15):
+        call = _CALL.search(line.text[:600])
+        if call is not None and "trust_remote_code" not in call["arguments"]:
+            return call["name"]
+    return None
+
+
+_CALL = re.compile(r"(?P<name>\bAuto\w{3,40}\.from_pretrained)\((?P<arguments>[^()]{0,200})\)")
+
+
+def _remedies(who: str, unforwarded: str | None) -> tuple[Remedy, ...]:
+    """``unforwarded``: the loader that does not get the permission, whatever the program is given; None when unknown."""
     flag = FLAGS.get(who)
     permission = (
-        Remedy(kind="flag", name=flag, value="set", summary=f"Permit it: {flag}", risk="medium", cost="code of the repository runs in the service") if flag
+        Remedy(kind="flag", name=flag, value="set", summary=f"Permit it: {flag}", risk="medium", cost="code of the repository runs in the service", is_sure=unforwarded is None) if flag
         else Remedy(kind="config", name="trust_remote_code", value="true", summary="Pass trust_remote_code=True to the loader that asks", risk="medium", cost="code of the repository runs in the program")
     )  # fmt: skip
-    if not is_given:
-        own = Remedy(kind="patch", name="AutoProcessor.from_pretrained", value="forward trust_remote_code", rank=2, is_sure=False, summary="If it was given: forward it to the loader in the traceback")  # fmt: skip
-        return (permission, own) if flag is None else (permission,)
-    return (
-        Remedy(kind="package", name=who, value="newer", summary=f"A release of {who} that passes the permission on to every loader"),
-        Remedy(kind="patch", name="AutoProcessor.from_pretrained", value="forward trust_remote_code", summary="Or forward trust_remote_code to the loader in the traceback (AutoProcessor, AutoTokenizer, AutoConfig)"),
-        permission,
-    )  # fmt: skip
+    if unforwarded is None:
+        return (permission,)
+    passes_on = Remedy(
+        kind="package",
+        name=who,
+        value="newer",
+        summary=f"A release of {who} that passes the permission on to every loader",
+    )
+    patch = Remedy(
+        kind="patch",
+        name=unforwarded,
+        value="forward trust_remote_code",
+        summary=f"Forward trust_remote_code to {unforwarded} where {who} calls it",
+    )
+    return (passes_on, patch, permission) if flag is not None else (passes_on, patch)
 
 
 def _in_vain(who: str, *, is_given: bool) -> tuple[NotARemedy, ...]:
