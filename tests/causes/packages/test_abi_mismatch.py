@@ -142,3 +142,15 @@ def test_a_part_that_is_done_without_proves_nothing_about_another_crash(judge_re
     judgement = judge_report(warning + crash)
     assert finding(judgement, CAUSE).certainty is Certainty.POSSIBLE
     assert names(judgement)[0] != CAUSE
+
+
+def test_a_torch_outside_of_the_engines_pin_makes_the_echo_likely(judge_report: Judge, finding: Find) -> None:
+    text = traceback(
+        "AttributeError: '_OpNamespace' '_C' object has no attribute 'rms_norm'",
+        (f"{SITE}/vllm/_custom_ops.py", "rms_norm", "torch.ops._C.rms_norm(out)"),
+    )
+    other = judge_report(text, {"packages.vllm": "0.11.0", "torch": "2.9.1+cu128"})
+    assert finding(other, CAUSE).certainty is Certainty.LIKELY
+    assert ("package", "torch", "==2.8.0") in remedies(finding(other, CAUSE))
+    same = judge_report(text, {"packages.vllm": "0.11.0", "torch": "2.8.0+cu128"})
+    assert finding(same, CAUSE).certainty is Certainty.POSSIBLE

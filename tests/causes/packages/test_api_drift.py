@@ -145,3 +145,13 @@ def test_installing_the_missing_module_is_told_to_be_vain(judge_report: Judge, f
 ])  # fmt: skip
 def test_near_misses_are_others(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_an_operator_of_a_package_that_did_load(judge_report: Judge, finding: Find) -> None:
+    text = traceback(
+        "AttributeError: '_OpNamespace' 'sgl_kernel' object has no attribute 'fast_topk_v2'",
+        (f"{SITE}/sglang/srt/layers/topk.py", "topk", "torch.ops.sgl_kernel.fast_topk_v2(x)"),
+    )
+    found = finding(judge_report(text), CAUSE)
+    assert found.component == "sgl-kernel"
+    assert remedies(found)[0] == ("package", "sgl-kernel", "match:sglang")

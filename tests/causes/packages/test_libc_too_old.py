@@ -78,3 +78,10 @@ def test_a_newer_glibc_rules_it_out(judge_report: Judge) -> None:
 ])  # fmt: skip
 def test_near_misses_are_others(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_unloaded_operators_on_an_old_system(judge_report: Judge) -> None:
+    text = "AttributeError: '_OpNamespace' '_C' object has no attribute 'rms_norm'\n"
+    assert names(judge_report(text, {"glibc": "2.17"}))[0] == CAUSE
+    assert CAUSE not in names(judge_report(text, {"glibc": "2.35"}))
+    assert CAUSE not in names(judge_report(text))

@@ -9,7 +9,7 @@ from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
 from gpuwhy.causes.packages._symbols import UNDEFINED, Undefined, undefined_symbols
-from gpuwhy.knowledge import components, torch_companions
+from gpuwhy.knowledge import components, pins, torch_companions
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
@@ -251,19 +251,28 @@ def _operators_absent(case: Case, torch: Torch | Unknown) -> Judgement:
     quoted = case.evidence(
         match, "the operators of the compiled part are not registered; the reason was printed before"
     )
+    other_torch = _torch_outside_the_pin(case)
     return Verdict(
-        certainty=Certainty.POSSIBLE,
+        certainty=Certainty.LIKELY if other_torch else Certainty.POSSIBLE,
         component=component,
         title=f"The compiled part of {component or module} was not loaded",
         chain=(Link("an import failed earlier, and only a warning was printed", inferred("not in this log"), is_swallowed=True), Link("its operators are missing when they are called", quoted)),
-        evidence=(quoted,),
+        evidence=(quoted, *other_torch),
         explains=case.explains(match),
         missing=_missing(case, component, "torch"),
         rivals=("libc-too-old", "cuda-major-mismatch", "import-shadowed", "api-drift"),
         remedies=_remedies(case, component, "torch", torch),
         not_remedies=_IN_VAIN,
-        strength=30,
+        strength=65 if other_torch else 30,
     )  # fmt: skip
+
+
+def _torch_outside_the_pin(case: Case) -> tuple[Evidence, ...]:
+    """Evidence that torch is of another release than the engine was compiled for; empty when it is not known to be."""
+    pin, version = parts.required_by_engine(case, "torch"), parts.version_of(case, "torch")
+    if pin is None or version is None or pins.admits(pin, version) is not False:
+        return ()
+    return (derived(pin.why, pin.provenance), *parts.evidence_of(case, "torch", "the installed torch"))
 
 
 def _asked(*asked: Missing | None) -> tuple[Missing, ...]:

@@ -70,6 +70,7 @@ _NOT_AN_API = frozenset({"common_ops", "transformers_modules", "intel_extension_
             ("incompatible function arguments", "mismatched number of arguments when calling", "mismatched type on argument"),
             r"(?P<function>[\w.]{1,100})\(\): incompatible (?:function|constructor) arguments|Mismatched (?:number of arguments|type on argument #?\d{1,2}) when calling",
         ),
+        says("operator-absent", "_opnamespace", r"'_OpNamespace' '(?P<namespace>\w{1,60})' object has no attribute '(?P<operator>\w{1,80})'"),
         says(
             "was-removed",
             ("was removed in", "has been removed", "was a deprecated alias", "is no longer supported in"),
@@ -218,6 +219,12 @@ def _operator(case: Case) -> Drift | None:
         if provider is None or namespace in ("aten", "prim", "c10d"):
             continue
         return Drift(match, f"the operator {namespace}::{operator} with these arguments", asking(case, match, provider), Certainty.LIKELY, 74)  # fmt: skip
+    for match in _own(case, "operator-absent"):
+        namespace = match.group("namespace") or ""
+        provider = owner_of_operators(namespace)
+        # a package that refuses to be imported without its compiled part has loaded it when an operator is asked for
+        if provider is not None and not namespace.startswith("_"):
+            return Drift(match, f"the operator {namespace}::{match.group('operator')}", asking(case, match, provider), Certainty.LIKELY, 60)  # fmt: skip
     for match in _own(case, "binding-arguments"):
         asked = asking(case, match, None)
         provider = "flashinfer" if "Mismatched" in match.text and case.component_near(match) == "flashinfer" else None

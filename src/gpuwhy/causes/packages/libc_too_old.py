@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
@@ -19,6 +21,8 @@ _LIBRARY_OF = {"GLIBC": "glibc", "GLIBCXX": "libstdc++", "CXXABI": "libstdc++", 
 _GLIBC_OF_DISTRIBUTIONS = (
     "Ubuntu 20.04 has 2.31, 22.04 2.35, 24.04 2.39; Debian 11 2.31, 12 2.36; RHEL 7 2.17, 8 2.28, 9 2.34"
 )
+_OLDEST_SERVED = "2.28"
+"""Wheels of the engines carry the tag manylinux_2_28 or a later one; older systems load none of them."""
 _OF_AN_ENVIRONMENT = re.compile(r"conda|mamba|miniforge|/envs/|\.venv|/\.local/|/opt/(?!rh/)")
 
 
@@ -33,6 +37,7 @@ _OF_AN_ENVIRONMENT = re.compile(r"conda|mamba|miniforge|/envs/|\.venv|/\.local/|
             r"|[`'\"]?(?P<kind2>GLIBC|GLIBCXX|CXXABI)_(?P<version2>\d{1,2}(?:\.\d{1,3}){1,3})['’\"`]? not found",
         ),
         UNDEFINED,
+        says("operators-absent", "_opnamespace", r"'_OpNamespace' '(?P<module>\w{1,60})' object has no attribute"),
         says(
             "platform-too-old",
             ("manylinux", "musllinux"),
@@ -89,7 +94,24 @@ def libc_too_old(case: Case) -> Judgement:
         quoted = case.evidence(other, "a binary for glibc meets a system without it (musl, as in Alpine)")
         component = parts.component_of_binary(case, other, other.group("binary"))
         return _verdict(case, other, quoted, component, "glibc", "", None, Certainty.LIKELY)
-    return None
+    return _unloaded_operators(case)
+
+
+def _unloaded_operators(case: Case) -> Judgement:
+    """Operators that are not registered, on a system older than what engines are built on: the fact decides."""
+    match = case.found("operators-absent")
+    known = case.fact("glibc")
+    if (
+        match is None
+        or not isinstance(known, Fact)
+        or not known.value
+        or _is_at_least(str(known.value), _OLDEST_SERVED)
+    ):
+        return None
+    quoted = case.evidence(match, "the compiled part was not loaded; the reason was printed before")
+    component = parts.component_of(match.group("module")) or case.component_near(match, case.engine or None)
+    judged = _verdict(case, match, quoted, component, "glibc", _OLDEST_SERVED, None, Certainty.LIKELY)
+    return msgspec.structs.replace(judged, evidence=(quoted, known.evidence)) if isinstance(judged, Verdict) else judged
 
 
 def _version_not_found(case: Case, match: Match) -> Judgement:
