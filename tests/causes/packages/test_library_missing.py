@@ -85,3 +85,11 @@ def test_the_part_that_is_imported_is_the_one_that_does_not_load(judge_report: J
 def test_an_optional_library_beside_another_crash_is_only_possible(judge_report: Judge, finding: Find) -> None:
     text = "WARNING: libGL.so.1: cannot open shared object file: No such file or directory\nOSError: [Errno 98] Address already in use\n"
     assert finding(judge_report(text), CAUSE).certainty is Certainty.POSSIBLE
+
+
+def test_windows_does_not_name_the_library(judge_report: Judge, finding: Find) -> None:
+    text = 'OSError: [WinError 126] The specified module could not be found. Error loading "C:\\app\\Lib\\site-packages\\torch\\lib\\fbgemm.dll" or one of its dependencies.\n'
+    found = finding(judge_report(text), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert found.component == "torch"
+    assert ("system-package", "vc-redist", "") in remedies(found)

@@ -116,3 +116,18 @@ def test_the_line_that_names_the_packages_is_quoted(judge_report: Judge, finding
     assert found.component == "torch"
     assert "depends on torch==2.7.0" in found.evidence[0].quote
     assert ("package", "torch", "==2.7.0") in remedies(found)
+
+
+def test_a_dependency_that_is_not_installed(judge_report: Judge, finding: Find) -> None:
+    text = traceback(
+        "ModuleNotFoundError: No module named 'sgl_kernel'",
+        (f"{SITE}/sglang/srt/layers/activation.py", "<module>", "from sgl_kernel import silu_and_mul"),
+    )
+    found = finding(judge_report(text), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert found.component == "sgl-kernel"
+    assert "packages.sgl-kernel" in [missing.key for missing in found.missing]
+    assert finding(judge_report(text, {"packages.sgl-kernel": None}), CAUSE).certainty is Certainty.LIKELY
+    assert CAUSE in ruled_out(judge_report(text, {"packages.sgl-kernel": "0.3.21"}))
+    script = traceback("ModuleNotFoundError: No module named 'vllm'", ("/opt/user/run.py", "<module>", "import vllm"))
+    assert CAUSE not in names(judge_report(script))

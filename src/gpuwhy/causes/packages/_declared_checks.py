@@ -198,9 +198,9 @@ CHECKS: tuple[Check, ...] = (
         "numpy",
     ),
     _check(
-        "requires-release", ("requires version", "please install", "version is wrong", "or later is required", "or higher is required", "or newer is required", "needs to be at least", "please upgrade", "is required, but", "package version to be greater or equal", "requires the latest", "` requires `", "requires `",  "is not compatible with", "but version"),
+        "requires-release", ("requires version", "please install", "version is wrong", "or later is required", "or higher is required", "or newer is required", "needs to be at least", "please upgrade", "is required, but", "package version to be greater or equal", "requires the latest", "must install", "need to install", "must have", "` requires `", "requires `",  "is not compatible with", "but version"),
         rf"(?:ImportError|RuntimeError|ValueError|AssertionError|Exception|SystemError|PackageNotFoundError|NotImplementedError|VersionError): .{{0,200}}?(?:"
-        rf"[Pp]lease (?:install|upgrade|use|update)(?: to)? [`'\"]?(?P<package>{_NAME}?) ?(?P<spec>(?:[<>=!~]=?)\s?{_V})"
+        rf"(?:[Pp]lease|[Yy]ou (?:must|need to)|[Mm]ust) (?:install|upgrade|use|update|have)(?: to)? [`'\"]?(?P<package>{_NAME}?) ?(?P<spec>(?:[<>=!~]=?)\s?{_V})"
         rf"|(?P<package2>{_NAME})[`']? (?:package )?version (?:to be greater or equal(?: than| to)?|must be (?:at least|>=)|needs to be at least|>=) ?(?P<want2>{_V})(?:.{{0,40}}?Detected version (?P<have2>{_V}))?"
         rf"|requires [`'\"]?(?P<package3>{_NAME}?) ?(?P<spec3>(?:>=|==|<=|~=|<|>)\s?{_V})[^.]{{0,40}}(?:but|found|installed|got|you have).{{0,40}}?(?P<have3>{_V})"
         rf"|requires (?:the )?[`'\"](?P<package5>{_NAME}?)(?P<spec5>[<>=!~]=\s?{_V})[`'\"]"
@@ -216,6 +216,27 @@ CHECKS: tuple[Check, ...] = (
         "version-mismatch", ("version mismatch", "versions do not match", "incompatible version", "version of"),
         rf"(?:^|[:\s])(?P<package>{_NAME})[ _]version mismatch.{{0,80}}?(?P<want>{_V}).{{0,60}}?(?P<have>{_V})|[Ii]ncompatible versions? of (?P<package2>{_NAME}).{{0,60}}?(?P<have2>{_V})",
         "two packages are of releases that do not belong together", strength=60, is_exact=False,
+    ),
+    _check(
+        "torch-libraries-not-loaded",
+        ("libtorch.so", "libc10.so", "libtorch_cpu.so", "libtorch_python.so"),
+        r"lib(?:torch|c10|torch_cpu|torch_python)\.so: cannot open shared object",
+        "an extension is loaded without torch: torch is not installed where it looks, or is imported after it",
+        other="torch",
+        is_exact=False,
+        strength=55,
+        direction="match:torch",
+        why="the library is in the folder of torch, which only torch itself puts on the search path",
+    ),
+    _check(
+        "keras-3",
+        "is keras 3",
+        r"installed version of Keras is Keras 3, but this is not yet supported",
+        "Keras is newer than transformers supports",
+        "keras",
+        "transformers",
+        direction="<3",
+        strength=80,
     ),
     _check(
         "torch-libraries-absent", ("libtorch_cuda.so", "libc10_cuda.so", "libtorch_cuda_cpp.so", "libtorch_cuda_cu.so"),

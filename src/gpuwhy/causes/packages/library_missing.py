@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpuwhy.causes._case import Case, derived, inferred
 from gpuwhy.causes._registry import Judgement, cause
+from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
 from gpuwhy.causes.packages._missing_objects import CANNOT_OPEN, MissingLibrary, missing_libraries
 from gpuwhy.knowledge.shared_libraries import (
@@ -23,7 +24,14 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 _FILE_LISTS = "documented: file lists of the distributions' packages"
 
 
-@cause("library-missing", family="Packages", signs=[CANNOT_OPEN])
+_ON_WINDOWS = says(
+    "module-missing-on-windows",
+    ("specified module could not be found", "winerror 126"),
+    r"(?:DLL load failed(?: while importing (?P<module>\w{1,60}))?.{0,40}|WinError 126\].{0,10})[Tt]he specified module could not be found(?:.{0,40}?[Ee]rror loading \"?(?P<path>[^\"\s]{3,200}))?",
+)
+
+
+@cause("library-missing", family="Packages", signs=[CANNOT_OPEN, _ON_WINDOWS])
 def library_missing(case: Case, torch: Torch | Unknown) -> Judgement:
     """A shared library that no Python package provides is not installed on the system.
 
@@ -57,7 +65,36 @@ def library_missing(case: Case, torch: Torch | Unknown) -> Judgement:
         judged = _cuda(case, missing, cuda, torch) if cuda is not None else _system(case, missing)
         if judged is not None:
             return judged
-    return None
+    return _on_windows(case)
+
+
+def _on_windows(case: Case) -> Judgement:
+    """Windows names the library that does not load, and not the one that it misses."""
+    match = case.found(_ON_WINDOWS.name)
+    if match is None or match.is_code:
+        return None
+    component = (
+        parts.component_of(match.group("path"))
+        or parts.component_of(match.group("module"))
+        or parts.imported_by_last_frame(match)
+        or case.component_near(match, case.engine or None)
+    )
+    quoted = case.evidence(match, "a library that it depends on is not found; Windows does not say which")
+    return Verdict(
+        certainty=Certainty.POSSIBLE,
+        component=component,
+        title=f"A library that {component or 'a compiled extension'} depends on is not installed",
+        chain=(Link("A run-time library is missing (mostly that of Visual C++, or those of another CUDA)", inferred("Windows does not name it")), Link("the extension does not load", quoted)),
+        evidence=(quoted,),
+        explains=case.explains(match),
+        missing=tuple(m for m in (case.missing("torch_cuda", "whether the extension was built for another CUDA"),) if m is not None),
+        rivals=("cuda-major-mismatch", "abi-mismatch"),
+        remedies=(
+            Remedy(kind="system-package", name="vc-redist", summary="Install the current Visual C++ Redistributable (x64)"),
+            Remedy(kind="package", name=parts.distribution_of(component or "torch"), value="match:torch", summary="Or the build for the installed torch and its CUDA"),
+        ),
+        strength=50,
+    )  # fmt: skip
 
 
 def _system(case: Case, missing: MissingLibrary) -> Judgement:

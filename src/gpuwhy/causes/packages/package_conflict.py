@@ -8,12 +8,14 @@ import msgspec
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
 from gpuwhy.causes._registry import Judgement, cause
+from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
+from gpuwhy.causes.packages._asking import USER_PROGRAM, asking
 from gpuwhy.causes.packages._declared_checks import CHECKS, Check
 from gpuwhy.knowledge import components, torch_companions
 from gpuwhy.knowledge.releases import public_version
 from gpuwhy.model.evidence import Evidence
-from gpuwhy.model.fact import Unknown
+from gpuwhy.model.fact import Fact, Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.host import Torch
 from gpuwhy.model.remedy import NotARemedy, Remedy
@@ -35,7 +37,14 @@ class Conflict(msgspec.Struct, frozen=True):
     want: str | None
 
 
-@cause("package-conflict", family="Packages", signs=[check.sign for check in CHECKS])
+_ABSENT = says(
+    "dependency-absent",
+    "no module named",
+    r"ModuleNotFoundError: No module named ['\"](?P<package>[A-Za-z]\w{2,60})['\"]\s*$",
+)
+
+
+@cause("package-conflict", family="Packages", signs=[*(check.sign for check in CHECKS), _ABSENT])
 def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
     """Installed packages are of releases that do not belong together; a check, a collision or a notice says so.
 
@@ -67,7 +76,7 @@ def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
     """
     conflicts = [found for check in CHECKS if (found := _read(case, check)) is not None]
     if not conflicts:
-        return None
+        return _dependency_absent(case)
     if len(conflicts) > 1:  # the installer's headline says less than the line that names the packages
         conflicts = [each for each in conflicts if each.check.sign.name != "pip-unresolvable"]
     best = max(
@@ -148,6 +157,45 @@ def _verdict(case: Case, conflict: Conflict, torch: Torch | Unknown) -> Judgemen
         ),
         strength=check.strength,
     )  # fmt: skip
+
+
+def _dependency_absent(case: Case) -> Judgement:
+    """A package of this field that an installed one imports, and that is not installed beside it."""
+    for match in case.all(_ABSENT.name):
+        component = components.canonical(match.group("package") or "")
+        asked = asking(case, match, component)
+        if match.is_code or component is None or asked.consumer in (None, component, USER_PROGRAM):
+            continue
+        if match.event is None or match.event.id != case.incident.primary:
+            continue
+        name = parts.distribution_of(component, case)
+        known = case.fact(f"packages.{name}")
+        if isinstance(known, Fact) and known.value is not None:
+            return RuledOut(
+                f"{name} {known.value} is installed", (case.evidence(match, "it is not found"), known.evidence)
+            )
+        quoted = case.evidence(
+            match, f"{asked.consumer} imports {match.group('package')}, which is not installed where it looks"
+        )
+        fact = case.missing(
+            f"packages.{name}",
+            "whether it is installed in the environment of the service",
+            f"python -m pip show {name}",
+        )
+        value = parts.constraint_for(case, name) or f"match:{asked.consumer}"
+        return Verdict(
+            certainty=Certainty.LIKELY if isinstance(known, Fact) else Certainty.POSSIBLE,
+            component=component,
+            title=f"{name}, which {asked.consumer} needs, is not installed in this environment",
+            chain=(Link(f"{asked.consumer} was installed without {name}, or into another environment", quoted),),
+            evidence=(quoted,),
+            explains=case.explains(match),
+            missing=(fact,) if fact is not None else (),
+            rivals=("import-shadowed", "api-drift"),
+            remedies=(_package(name, value, f"Install the {name} that {asked.consumer} asks for"), *parts.whole_engine(case)),
+            strength=48,
+        )  # fmt: skip
+    return None
 
 
 def _stated(conflict: Conflict) -> str:
