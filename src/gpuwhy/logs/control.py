@@ -43,7 +43,7 @@ def without_residues(text: str) -> str:
     Browsers and issue trackers drop the character: ``[0;36m(EngineCore_DP0 pid=88)[0;0m``. Without any end of a colour
     in the text, what looks like the beginning of one is left alone.
     """
-    if "[0m" in text or "[0;0m" in text or "[39m" in text:
+    if "0m" in text and ("[0m" in text or "[0;0m" in text):
         return _RESIDUE.sub("", text)
     return text
 

@@ -37,8 +37,8 @@ def split_lines(text: str, reference: float | None = None) -> tuple[tuple[LogLin
     notes = _shorten(raws)
     if "\r" in whole:
         raws = [without_overwritten(raw) if "\r" in raw else raw for raw in raws]
-    if "it/s]" in whole or "s/it]" in whole:
-        raws = [without_bar(raw) if "it" in raw else raw for raw in raws]
+    if "%|" in whole:
+        raws = [without_bar(raw) if "%|" in raw else raw for raw in raws]
     if powershell.SIGN not in whole:
         return read_lines(raws, reference), notes
     raws, numbers = powershell.without_error_records(raws)

@@ -56,8 +56,9 @@ def peel(line: str, reference: float) -> Peeled:
     if text[:1] == " ":
         # a pasted, indented prefix; a traceback's own indentation is followed by other things
         inner = text.lstrip(" ")
-        if inner[:1] in _INDENTED:
-            text = inner
+        if inner[:1] not in _INDENTED:
+            return line, None, None, ""
+        text = inner
     for turn in range(MAX_PREFIXES):
         peelers = PEELERS.get(text[:1])
         if peelers is None:

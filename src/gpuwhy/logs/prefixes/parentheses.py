@@ -47,7 +47,7 @@ def peel(text: str, _reference: float) -> Peeled | None:
         rest = rest[1:]
     elif rest:
         return None
-    if rest.endswith("cluster]") or (rest.endswith(("options.)", "...")) and " [repeated " in rest):
+    if " across cluster]" in rest:
         rest = _REPEATED.sub("", rest)
     return rest, process, None, ""
 

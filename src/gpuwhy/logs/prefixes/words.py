@@ -12,6 +12,7 @@ Worker_TP0 ERROR ...
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from gpuwhy.logs import stamps
 from gpuwhy.logs.patterns import Pattern
@@ -27,14 +28,11 @@ HOST_IDENT = Pattern(rf" (?P<host>[\w.-]+) {IDENT}")
 _SYSLOG = Pattern(rf"(?P<stamp>{stamps.SYSLOG}) (?P<host>[\w.-]+) (?:{IDENT}|(?P<tag>{TAG}): ?)?")
 _FULL = Pattern(rf"[A-Z][a-z]{{2}} (?P<stamp>{stamps.ISO})(?: [A-Z][A-Z0-9+-]{{1,5}})?(?= )")
 _NAMED = Pattern(rf"[\w.]{{1,80}} - (?P<level>{WORDS}) - ")
-_DAYS = frozenset(["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"])
 _IDENT = Pattern(IDENT)
 _NCCL = Pattern(
     r"(?P<host>[\w.-]{1,100}):(?P<pid>\d{1,10}):(?P<tid>\d{1,10}) \[-?\d{1,4}\] (?=(?:[\w./-]+:\d+ )?NCCL |\S)"
 )
 _WORKER = Pattern(rf"(?P<name>(?:Vllm)?Worker[\w-]*|EngineCore\w*|APIServer\w*) (?=(?:{WORDS})[ :])")
-_MONTHS = frozenset(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"])
-_WORKERS = frozenset(["Wor", "Eng", "API", "Vll"])
 _NOT_PROGRAMS = frozenset({"make", "gmake"})
 """``make[2]: ***`` counts its own depth."""
 _ABOUT_PROCESS = ("segfault at", "general protection", "trap ")
@@ -43,39 +41,51 @@ LONGEST = 300
 
 
 def peel(text: str, reference: float) -> Peeled | None:
-    three = text[:3]
-    if three in _MONTHS:
-        found = _SYSLOG.match(text[:LONGEST])
+    known = _BY_BEGINNING.get(text[:3])
+    if known is not None:
+        found = known(text, reference)
         if found is not None:
-            process = ident_process(found["ident"] or found["tag"] or "", found["pid"], found["host"])
-            return text[found.end() :], process, stamps.from_syslog(found["stamp"], reference), ""
-    elif three in _DAYS:
-        return _peel_full(text)
+            return found
     space = text.find(" ", 0, 120)
     word = text[:space] if space > 0 else text[:120]
-    if word.endswith(":"):
-        if word != "kernel:" and not word.endswith("]:"):
-            return None
-        found = _IDENT.match(text[:LONGEST])
-        if found is None or found["ident"] in _NOT_PROGRAMS or text.startswith(_ABOUT_PROCESS, found.end()):
-            return None
-        return text[found.end() :], ident_process(found["ident"], found["pid"], ""), None, ""
-    if ":" in word and word.count(":") == 2:
-        found = _NCCL.match(text[:LONGEST])
-        if found is None:
-            return None
-        return text[found.end() :], _nccl(found["host"], found["pid"]), None, _nccl_level(text, found.end())
-    if three in _WORKERS:
-        found = _WORKER.match(text[:LONGEST])
-        if found is not None:
-            return text[found.end() :], _named(found["name"]), None, ""
-    elif text.startswith("- ", space + 1):
-        found = _NAMED.match(text[:LONGEST])
-        return (text[found.end() :], None, None, NAMES[found["level"]]) if found is not None else None
+    if ":" in word:
+        if word.endswith(":"):
+            return _peel_ident(text) if word == "kernel:" or word.endswith("]:") else None
+        return _peel_nccl(text) if word.count(":") == 2 else None
+    if text.startswith("- ", space + 1):
+        named = _NAMED.match(text[:LONGEST])
+        return (text[named.end() :], None, None, NAMES[named["level"]]) if named is not None else None
     return None
 
 
-def _peel_full(text: str) -> Peeled | None:
+def _peel_syslog(text: str, reference: float) -> Peeled | None:
+    found = _SYSLOG.match(text[:LONGEST])
+    if found is None:
+        return None
+    process = ident_process(found["ident"] or found["tag"] or "", found["pid"], found["host"])
+    return text[found.end() :], process, stamps.from_syslog(found["stamp"], reference), ""
+
+
+def _peel_worker(text: str, _reference: float) -> Peeled | None:
+    found = _WORKER.match(text[:LONGEST])
+    return (text[found.end() :], _named(found["name"]), None, "") if found is not None else None
+
+
+def _peel_ident(text: str) -> Peeled | None:
+    found = _IDENT.match(text[:LONGEST])
+    if found is None or found["ident"] in _NOT_PROGRAMS or text.startswith(_ABOUT_PROCESS, found.end()):
+        return None
+    return text[found.end() :], ident_process(found["ident"], found["pid"], ""), None, ""
+
+
+def _peel_nccl(text: str) -> Peeled | None:
+    found = _NCCL.match(text[:LONGEST])
+    if found is None:
+        return None
+    return text[found.end() :], _nccl(found["host"], found["pid"]), None, _nccl_level(text, found.end())
+
+
+def _peel_full(text: str, _reference: float) -> Peeled | None:
     head = text[:LONGEST]
     found = _FULL.match(head)
     if found is None:
@@ -107,3 +117,10 @@ def _nccl_level(text: str, at: int) -> str:
     if start < 0:
         return ""
     return {"WARN": "warning", "INFO": "info", "ERRO": "error", "TRAC": "debug"}.get(text[start + 5 : start + 9], "")
+
+
+_BY_BEGINNING: dict[str, Callable[[str, float], Peeled | None]] = {
+    **dict.fromkeys(("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"), _peel_syslog),
+    **dict.fromkeys(("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"), _peel_full),
+    **dict.fromkeys(("Wor", "Eng", "API", "Vll"), _peel_worker),
+}
