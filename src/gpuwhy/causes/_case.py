@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Iterator
 
 import msgspec
 
 from gpuwhy.causes._component import first_component
-from gpuwhy.model.event import Event, Frame, LogLine
+from gpuwhy.model.event import Event, Frame, Log, LogLine
 from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.fact import Fact, Facts, Unknown
 from gpuwhy.model.finding import Missing
@@ -44,15 +45,38 @@ class Match(msgspec.Struct, frozen=True):
         return tuple(frame for block in self.event.exceptions for frame in block.frames)
 
 
+MOST_LINES = 1_500
+"""Lines that a cause may look through freely; of a longer log those at its ends and around its events are taken."""
+AROUND_EVENT = 40
+AT_THE_ENDS = 250
+
+
 class Case:
     """What a cause judges. Immutable for the cause that is given it."""
 
-    __slots__ = ("_matches", "facts", "incident")
+    __slots__ = ("_matches", "_telling", "facts", "incident")
 
-    def __init__(self, incident: Incident, facts: Facts, matches: dict[str, tuple[Match, ...]]) -> None:
+    def __init__(
+        self,
+        incident: Incident,
+        facts: Facts,
+        matches: dict[str, tuple[Match, ...]],
+        telling: tuple[tuple[Log, LogLine], ...] | None = None,
+    ) -> None:
         self.incident = incident
         self.facts = facts
         self._matches = matches
+        self._telling = telling
+
+    def lines(self) -> tuple[tuple[Log, LogLine], ...]:
+        """The lines that can tell of the surroundings (a command, a container, a list of GPUs), each with its log.
+
+        All of a short log; of a long one its beginning, its end and what stands around its events: to look through
+        everything is what declared signs are for.
+        """
+        if self._telling is None:
+            self._telling = telling_lines(self.incident)
+        return self._telling
 
     def found(self, *signs: str) -> Match | None:
         """The best match of the first of these signs that was found: outside quoted code before inside, then earliest."""
@@ -138,7 +162,9 @@ class Case:
         if log is None:
             return ()
         at = match.line.number
-        near = [line for line in log.lines if at - before <= line.number <= at + after and line.number != at]
+        begin = bisect.bisect_left(log.lines, at - before, key=_number)
+        end = bisect.bisect_right(log.lines, at + after, begin, key=_number)
+        near = [line for line in log.lines[begin:end] if line.number != at]
         return tuple(sorted(near, key=lambda line: abs(line.number - at)))
 
     def frame_in(self, match: Match, *path_parts: str) -> Frame | None:
@@ -149,6 +175,36 @@ class Case:
         return None
 
 
+def telling_lines(incident: Incident) -> tuple[tuple[Log, LogLine], ...]:
+    """See :meth:`Case.lines`; the same for every cause that judges the incident."""
+    return tuple((log, line) for log in incident.logs for line in _telling_lines_of(log, incident))
+
+
+def _telling_lines_of(log: Log, incident: Incident) -> Iterator[LogLine]:
+    if len(log.lines) <= MOST_LINES:
+        yield from log.lines
+        return
+    wanted = [(0, AT_THE_ENDS), (len(log.lines) - AT_THE_ENDS, len(log.lines))]
+    room = MOST_LINES - 2 * AT_THE_ENDS
+    first = incident.primary_event
+    events = ([first] if first is not None else []) + [event for event in incident.events if event is not first]
+    for event in events:
+        if event.span.log != log.name or room <= 0:
+            continue
+        begin = bisect.bisect_left(log.lines, event.span.first - AROUND_EVENT, key=_number)
+        end = min(bisect.bisect_right(log.lines, event.span.last + AROUND_EVENT, begin, key=_number), begin + room)
+        wanted.append((begin, end))
+        room -= end - begin
+    done = 0
+    for begin, end in sorted(wanted):
+        yield from log.lines[max(begin, done) : end]
+        done = max(done, end)
+
+
+def _number(line: LogLine) -> int:
+    return line.number
+
+
 CARRIERS = {
     "llama.cpp": (
         ("whisper.cpp", "whisper.cpp"),
@@ -156,6 +212,7 @@ CARRIERS = {
         ("llama-box", "llama-box"),
         ("ollama", "ollama"),
         ("koboldcpp", "koboldcpp"),
+        ("ctransformers", "ctransformers"),
     )
 }
 """Products that build or bundle a component under their own name: the text that names them, and their name."""

@@ -7,6 +7,7 @@ import functools
 import msgspec
 
 from gpuwhy.causes import Case, catalogue
+from gpuwhy.causes._case import telling_lines
 from gpuwhy.diagnosis.chains import chained
 from gpuwhy.diagnosis.matching import SignFinder
 from gpuwhy.diagnosis.ranking import ranked
@@ -33,6 +34,7 @@ def judge(incident: Incident, facts: Facts) -> Judgement:
     """Judge an incident by all causes of the catalogue. A cause that raises is recorded as a fault."""
     causes = catalogue()
     found = _finder().find(incident)
+    telling = telling_lines(incident) if found else ()
     findings: list[Finding] = []
     excluded: list[Excluded] = []
     dismissed: list[str] = []
@@ -40,7 +42,7 @@ def judge(incident: Incident, facts: Facts) -> Judgement:
     for identity, matches in found.items():
         entry = causes[identity]
         try:
-            verdict = entry.judge(Case(incident, facts, matches))
+            verdict = entry.judge(Case(incident, facts, matches, telling))
         except Exception as error:  # noqa: BLE001 - a cause may be a plug-in, and its bug must not cost the diagnosis
             faults.append(f"{identity} could not be judged: {type(error).__name__}: {error}")
             continue

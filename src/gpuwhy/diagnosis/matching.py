@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import functools
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from gpuwhy.causes import CauseEntry, Match, Sign
 from gpuwhy.model.event import Event, Log, LogLine
@@ -48,7 +48,8 @@ class SignFinder:
         return by_cause
 
     def _in_log(self, log: Log, events: Mapping[int, Event]) -> Iterable[tuple[str, Sign, Match]]:
-        texts = [line.text.lower() for line in log.lines]
+        said = _as_searched(log, events)
+        texts = [text.lower() for text in said]
         starts = [0]
         for text in texts:
             starts.append(starts[-1] + len(text) + 1)
@@ -59,21 +60,34 @@ class SignFinder:
                 if (identity, sign.name, at) in seen:
                     continue
                 seen.add((identity, sign.name, at))
-                match = _match(sign, log, at, begin - starts[at], events)
+                match = _match(sign, log, said, at, begin - starts[at], events)
                 if match is not None:
                     yield identity, sign, match
 
 
-def _match(sign: Sign, log: Log, at: int, offset: int, events: Mapping[int, Event]) -> Match | None:
+def _as_searched(log: Log, events: Mapping[int, Event]) -> list[str]:
+    """What is searched: the lines; behind one in another tongue what its event says in English."""
+    said = [line.text for line in log.lines]
+    translated = {event.place.line: event.detail["english"] for event in events.values() if "english" in event.detail}
+    if translated:
+        for at, line in enumerate(log.lines):
+            if line.number in translated:
+                said[at] = f"{line.text} {translated[line.number]}"
+    return said
+
+
+def _match(
+    sign: Sign, log: Log, said: Sequence[str], at: int, offset: int, events: Mapping[int, Event]
+) -> Match | None:
     line = log.lines[at]
     event = events.get(line.number)
     if sign.kinds and (event is None or event.kind not in sign.kinds):
         return None
     groups: dict[str, str] = {}
     if sign.pattern:
-        found = _search(sign.pattern, _window(line.text, offset))
+        found = _search(sign.pattern, _window(said[at], offset))
         if found is None:
-            found = _search_wrapped(sign.pattern, log, at)
+            found = _search_wrapped(sign.pattern, log, said, at)
         if found is None:
             return None
         groups = {name: value for name, value in found.groupdict().items() if value is not None}
@@ -88,13 +102,13 @@ def _window(text: str, offset: int) -> str:
     return text[begin : begin + PATTERN_WINDOW]
 
 
-def _search_wrapped(pattern: str, log: Log, at: int) -> re.Match[str] | None:
+def _search_wrapped(pattern: str, log: Log, said: Sequence[str], at: int) -> re.Match[str] | None:
     """Search the line joined with the next ones of its process, as if the message had not been wrapped.
 
     A match must begin in the line itself: one that lies in the following lines alone is theirs.
     """
     line = log.lines[at]
-    begin = line.text.strip()[-PATTERN_WINDOW:]
+    begin = said[at].strip()[-PATTERN_WINDOW:]
     parts = [begin]
     for following in log.lines[at + 1 : at + 1 + 4 * JOINED_LINES]:
         if following.process == line.process and following.text.strip():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from gpuwhy.diagnosis import Judgement
@@ -15,11 +14,13 @@ from gpuwhy.model.fact import Facts
 from gpuwhy.model.incident import Incident
 
 _OTHER_PLATFORMS = {
-    "ROCm": re.compile(r"\bhip(?:Error\w+|blas\w*|cc\b)|\bROCm\b.{0,40}\b(?:error|fail)|\bHSA_STATUS_ERROR|\bamdgpu[: ].{0,60}(?:fault|error|reset)", re.IGNORECASE),
-    "Intel XPU": re.compile(r"\bUR_RESULT_ERROR|\bsycl::_V1::|\bPI_ERROR_|level_zero.{0,30}error|\bxpu\b.{0,40}\bout of memory", re.IGNORECASE),
-    "Ascend": re.compile(r"\bACL[_ ]?(?:stream|error)|\baclrt\w+|\bEZ\d{4}:|\btorch_npu\b.{0,80}(?:error|fail)|\bHCCL\b.{0,40}(?:error|fail|timeout)", re.IGNORECASE),
-    "Apple Metal": re.compile(r"\bMTL(?:Library|CommandBuffer|Device)\w*|\bMPS backend\b.{0,60}(?:error|out of memory)|\bggml_metal_\w+: error", re.IGNORECASE),
-}  # fmt: skip
+    "rocm": "ROCm",
+    "xpu": "Intel XPU",
+    "ascend": "Ascend",
+    "metal": "Apple Metal",
+    "tpu": "TPU",
+}
+"""Platforms by the tool that an event of theirs names."""
 
 
 def conclude(
@@ -79,8 +80,4 @@ def _sentence(event: Event) -> str:
 
 def _other_platform(incident: Incident) -> str:
     """The platform that a failure without finding belongs to, when it is not NVIDIA's."""
-    for event in incident.events:
-        for platform, pattern in _OTHER_PLATFORMS.items():
-            if pattern.search(event.text[:4000]):
-                return platform
-    return ""
+    return next((_OTHER_PLATFORMS[event.tool] for event in incident.events if event.tool in _OTHER_PLATFORMS), "")

@@ -10,7 +10,8 @@ from gpuwhy.model.event import Event, Log
 class Incident(msgspec.Struct, frozen=True, kw_only=True):
     """One life of a service.
 
-    ``primary`` is the id of the first fatal event that is not an echo, None when nothing fatal was recognised.
+    ``primary`` is the id of the first fatal event that is not an echo, or of the warning before it that says why (its
+    ``detail`` then tells what it ``surfaced_as``); None when nothing fatal was recognised.
     ``before`` holds events of the time before this life that belong to the story (an OOM kill of another service).
     """
 

@@ -223,10 +223,13 @@ def _unrecognised(diagnosis: Diagnosis) -> Iterator[Row]:
             "The cause is not in the catalogue; this is the first fatal event, and not necessarily the root.",
             style="possible",
         )
-    yield from _section("The first fatal event")
+    surfaced = event.detail.get("surfaced_as", "")
+    yield from _section("What was said before it failed" if surfaced else "The first fatal event")
     for line in event.text.split("\n")[:8]:
         yield Row(line[:300], 2, "quote", 2)
     yield Row(f"at {event.place}{_by_whom(event)}", 2, "note")
+    if surfaced:
+        yield Row(f"It surfaced as: {surfaced}", 2, hang=2)
     for block in event.exceptions[:1]:
         for frame in block.frames[-4:]:
             yield Row(f"{frame.path}:{frame.line or '?'} in {frame.function}", 4, hang=2)

@@ -12,7 +12,6 @@ from gpuwhy.model.event import LogLine
 from gpuwhy.model.evidence import Evidence, Place
 from gpuwhy.model.fact import Fact, Unknown
 
-MAX_LINES = 2000
 LONGEST = 1200
 _KINDS = (
     ("kubernetes", re.compile(r"\bkubectl\b|\bkubelet\b|kubepods|nvidia\.com/gpu:|\bk8s\b|kubernetes|\bk3s\b|\b(?:in|inside) (?:the|a|my) pod\b|device-plugin|gpu-operator|CreateContainerError|CrashLoopBackOff|containerd task|\bmicrok8s\b", re.IGNORECASE)),
@@ -83,10 +82,9 @@ def _is_failure(case: Case, match: Match) -> bool:
 
 
 def lines(case: Case) -> Iterator[tuple[str, LogLine]]:
-    """The first lines of every log, with its name."""
-    for log in case.incident.logs:
-        for line in log.lines[:MAX_LINES]:
-            yield log.name, line
+    """The lines that can tell of the place, with the name of their log."""
+    for log, line in case.lines():
+        yield log.name, line
 
 
 def quoted(name: str, line: LogLine, statement: str) -> Evidence:

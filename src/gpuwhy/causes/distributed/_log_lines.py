@@ -36,10 +36,9 @@ class Seen(msgspec.Struct, frozen=True):
 
 
 def lines(case: Case) -> Iterator[Seen]:
-    """Every line of every log, in their order."""
-    for log in case.incident.logs:
-        for line in log.lines:
-            yield Seen(line, Place(log.kind, log.name, line.number))
+    """The lines that can tell of the surroundings, in their order."""
+    for log, line in case.lines():
+        yield Seen(line, Place(log.kind, log.name, line.number))
 
 
 def holding(case: Case, literals: Sequence[str]) -> Iterator[Seen]:

@@ -199,7 +199,7 @@ def _undecided(case: Case, asked: Order) -> Judgement:
 def _component(case: Case) -> str:
     if case.engine:
         return case.engine
-    if any(line.raw.find("sigquit") >= 0 for log in case.incident.logs for line in log.lines[-2000:]):
+    if any(line.raw.find("sigquit") >= 0 for _, line in case.lines()):
         return "sglang"  # its launcher's words, and nobody else's
     return "user-program"
 
@@ -225,7 +225,7 @@ def _remedies(case: Case) -> tuple[Remedy, ...]:
     )
     if engine == "user-program":
         newer = Remedy(kind="patch", name="user-program", value="same collectives on all ranks", summary="Let every rank of the group make the same calls with the same sizes")  # fmt: skip
-    near = [line.text for log in case.incident.logs for line in log.lines[:4000]]
+    near = [line.text for _, line in case.lines()]
     if engine == "sglang" or any(_MULTIMODAL.search(text[:300]) for text in near):
         chunked = Remedy(kind="config", name="chunked prefill of multimodal requests", value="off", summary="Do not split prompts that hold images (--chunked-prefill-size -1)", cost="long prompts delay others", is_sure=False)  # fmt: skip
         return (chunked, newer)

@@ -161,7 +161,7 @@ def _has_own_failure(case: Case) -> bool:
 def _has_several_gpus(case: Case) -> bool:
     if case.facts.value("p2p_test") is not None or case.facts.value("pci_acs") is not None:
         return True
-    return any(_SEVERAL_GPUS.search(line.text[:300]) for log in case.incident.logs for line in log.lines[:3000])
+    return any(_SEVERAL_GPUS.search(line.text[:300]) for _, line in case.lines())
 
 
 def _certainty(path: PeerPath) -> Certainty:

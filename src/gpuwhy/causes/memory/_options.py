@@ -76,9 +76,6 @@ _SET = re.compile(
     re.IGNORECASE,
 )
 _NAMES = ("gpu_memory_utilization", "mem_fraction_static", "cache_max_entry_count")
-LONGEST_LOG = 20000
-SAMPLE = 2000
-"""Lines from the start of a log in which its engine gives itself away."""
 
 
 def fraction_in_use(case: Case) -> float | None:
@@ -89,7 +86,7 @@ def fraction_in_use(case: Case) -> float | None:
             return float(value)
     command = case.facts.value("command")
     texts = [str(command)] if command else []
-    texts += [line.text[:2000] for log in case.incident.logs for line in log.lines[:LONGEST_LOG] if "raction" in line.text or "tilization" in line.text or "entry" in line.text]  # fmt: skip
+    texts += [line.text[:2000] for _, line in case.lines() if "raction" in line.text or "tilization" in line.text or "entry" in line.text]  # fmt: skip
     for text in texts:
         found = _SET.search(text)
         if found:
@@ -146,7 +143,7 @@ _CARRIERS = _LOADERS | {"torch", "triton", "nccl", "ray"}
 
 def engine_in_log(case: Case) -> str:
     """The engine that the log names, else the one whose messages stand in it."""
-    return engine_of_log(case.engine, [line.raw for log in case.incident.logs for line in log.lines[:SAMPLE]])
+    return engine_of_log(case.engine, [line.raw for _, line in case.lines()])
 
 
 def component_of(case: Case, near: str | None, message: str = "") -> str:

@@ -7,8 +7,6 @@ import re
 from gpuwhy.causes._case import Case
 
 _BOARDS = re.compile(r"\bGB10\b|DGX Spark|\bspark-vllm|\bJetson\b|\bThor\b|\bOrin\b|unified memory", re.IGNORECASE)
-SAMPLE = 2000
-"""Lines from the start of a log that are searched for the name of such a board."""
 
 
 def is_unified(case: Case) -> bool:
@@ -16,4 +14,4 @@ def is_unified(case: Case) -> bool:
     facts = [str(case.facts.value(key) or "") for key in ("gpu", "gpus", "os")]
     if any(_BOARDS.search(text[:500]) for text in facts):
         return True
-    return any(_BOARDS.search(line.text[:600]) for log in case.incident.logs for line in log.lines[:SAMPLE])
+    return any(_BOARDS.search(line.text[:600]) for _, line in case.lines())

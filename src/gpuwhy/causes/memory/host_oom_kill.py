@@ -275,7 +275,7 @@ def _numa_variable(case: Case) -> str:
     for name in _NUMA_VARIABLES:
         if str(case.facts.value(f"env.{name}") or "0") not in ("0", "", "false", "off"):
             return name
-        if any(re.search(rf"\b{name}=1\b", line.text) for log in case.incident.logs for line in log.lines[:5000]):
+        if any(re.search(rf"\b{name}=1\b", line.text) for _, line in case.lines()):
             return name
     return ""
 

@@ -24,8 +24,6 @@ KERNEL_LIBRARIES = frozenset(
 )  # fmt: skip
 BACKEND_FLAG = {"vllm": "--attention-backend", "sglang": "--attention-backend"}
 PACKAGES = {"flashinfer": "flashinfer-python", "sgl-kernel": "sgl-kernel", "flaggems": "flag_gems", "deepgemm": "deep-gemm"}  # fmt: skip
-SAMPLE = 2000
-"""Lines from the start of a log in which its engine gives itself away."""
 _DRAFT = re.compile(r"speculative|draft|eagle|\bmtp\b|nextn|medusa", re.IGNORECASE)
 _PREFIX = re.compile(r"prefix[-_ ]cach|radix[-_ ]cache", re.IGNORECASE)
 _GRAPHS = re.compile(r"cuda_?graph|in replay\b|torch\.compile|inductor", re.IGNORECASE)
@@ -53,7 +51,7 @@ def component_of(case: Case, match: Match, experiments: Experiments | Unknown, *
 
 def engine_in_log(case: Case) -> str:
     """The engine that the log names, else the one whose messages stand in it."""
-    return engine_of_log(case.engine, [line.raw for log in case.incident.logs for line in log.lines[:SAMPLE]])
+    return engine_of_log(case.engine, [line.raw for _, line in case.lines()])
 
 
 def said(match: Match) -> str:
@@ -82,7 +80,7 @@ def fault_known(case: Case, cause: str, gpus: Gpus | Unknown) -> KnownFault | No
     major = int(capability.partition(".")[0]) if capability and capability.partition(".")[0].isdigit() else None
     features = frozenset(name for name, fact in case.facts.group("model").items() if fact.value not in (None, False, ""))  # fmt: skip
     given = [*case.facts.group("packages"), *case.facts.group("binary_archs"), str(case.facts.value("command") or "")]
-    lines = [line.text[:400] for log in case.incident.logs for line in log.lines[:3000]]
+    lines = [line.text[:400] for _, line in case.lines()]
     releases = {name: str(fact.value) for name, fact in case.facts.group("packages").items() if fact.value is not None}
     return known_fault(
         cause,

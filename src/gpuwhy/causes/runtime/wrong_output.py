@@ -180,7 +180,7 @@ _BACKENDS = (("TRITON_ATTN", "vllm"), ("FLASH_ATTN", "vllm"), ("FLASHINFER", "fl
 
 def _backend(case: Case) -> str | None:
     """The engine whose backend names stand in the report."""
-    text = "\n".join(line.text[:300] for log in case.incident.logs for line in log.lines[:500])
+    text = "\n".join(line.text[:300] for _, line in case.lines())
     return next((engine for word, engine in _BACKENDS if word in text), None)
 
 
