@@ -68,6 +68,8 @@ _HARMLESS = re.compile(
     r"(?i)generation_config|not found.{0,20}using default|falling back|will be downloaded|using (?:the )?default|Did not find|additional_chat_templates|custom_generate|adapter_config|\.incomplete|retrying|processor_config"
 )
 _DISK = re.compile(r"(?i)no space left|disk quota|not enough (?:free )?disk|Input/output error|stale file handle")
+_LIKE_A_POINTER = re.compile(r"(?i)Header ?Too ?Large|InvalidHeader|magic")
+"""What a pointer's text gives when it is read as weights: its first eight bytes are a giant length, or no magic."""
 _POINTER_SIZE = 1024
 """Bytes: a Git LFS pointer has about 130; no file of weights is so small."""
 
@@ -399,6 +401,9 @@ def _remedies(case: Case, damage: Damage) -> tuple[Remedy, ...]:
         return (Remedy(kind="files", name="weights", value="config.json and weights of one repository", summary="Take configuration and weights from one revision of one repository"), fetch)  # fmt: skip
     if damage.kind == "page":
         return (fetch,)
+    is_cut_off = damage.kind == "damaged" and _LIKE_A_POINTER.search(damage.match.text) is None
+    if is_cut_off:
+        pull = msgspec.structs.replace(pull, rank=2, is_sure=False)
     whole = Remedy(kind="cache", name="huggingface", value="delete", summary="Delete the damaged copy in the cache, so that it is fetched again", is_sure=False, rank=2) if ".cache/huggingface" in (damage.path or "") else None  # fmt: skip
     return (pull, fetch, *((whole,) if whole else ()))
 
