@@ -1,0 +1,1 @@
+"""Causes of full disks, small shared memory and limits of a process."""
