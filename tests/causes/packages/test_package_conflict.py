@@ -23,6 +23,7 @@ NO_OPERATOR = (
     ("RuntimeError: flashinfer-jit-cache version (0.6.1+cu129) does not match flashinfer version (0.6.3). Please install the same version of both packages.\n", "flashinfer", ("package", "flashinfer-jit-cache", "==0.6.3")),
     ("Exception: sgl-kernel is installed with version 0.1.0, which is less than the minimum required version 0.1.4. Please reinstall the latest version\n", "sgl-kernel", ("package", "sgl-kernel", ">=0.1.4")),
     ("ImportError: tokenizers>=0.21,<0.22 is required for a normal functioning of this module, but found tokenizers==0.20.3.\n", "tokenizers", ("package", "tokenizers", ">=0.21,<0.22")),
+    ("RuntimeError: xformers 0.0.30 was built for torch 2.7.0 but found torch 2.8.0\n", "xformers", ("package", "torch", "match:xformers")),
     ("RuntimeError: operator torchvision::nms does not exist\n", "torchvision", ("package", "torchvision", "match:torch")),
     ("google.protobuf.runtime_version.VersionError: Detected incompatible Protobuf Gencode/Runtime versions when loading grpc_health/v1/health.proto: gencode 6.31.1 runtime 5.29.5.\n", "protobuf", ("package", "protobuf", ">=6.31.1")),
     ("ImportError: Numba needs NumPy 2.2 or less. Got NumPy 2.3.\n", "numpy", ("package", "numpy", "<2.3")),

@@ -250,8 +250,8 @@ CHECKS: tuple[Check, ...] = (
         "a package does not support the Python that runs", "python", direction="another", strength=70, why="the installer compares Python's release",
     ),
     _check(
-        "torch-beside-engine", ("was compiled with pytorch", "built with torch", "built against torch"),
-        rf"(?P<package>{_NAME}) (?:was|is) (?:compiled|built) (?:with|against|for) (?:PyTorch|torch) (?P<want>{_V}).{{0,60}}(?:found|have|installed|running)(?: is)? (?:PyTorch |torch )?(?P<have>{_V})",
+        "torch-beside-engine", ("was compiled with pytorch", "built with torch", "built against torch", "built for torch", "built for pytorch", "compiled for torch"),
+        rf"(?P<package>{_NAME})(?: v?\d[\w.+]{{0,20}})? (?:was|is) (?:compiled|built) (?:with|against|for) (?:PyTorch|torch) (?P<want>{_V}).{{0,60}}(?:found|have|installed|running)(?: is)? (?:PyTorch |torch )?(?P<have>{_V})",
         "a package was built for another torch than the one installed", other="torch", direction="match:torch", strength=84,
     ),
 )  # fmt: skip

@@ -33,19 +33,13 @@ DISTRIBUTIONS = {
     "onnxruntime": "onnxruntime-gpu",
     "cupy": "cupy-cuda12x",
     "mooncake": "mooncake-transfer-engine",
-    "tilelang": "tilelang",
 }
 """Names under which components are installed with pip, where they differ."""
 _EGG = re.compile(r"packages/[\w.+-]{1,120}\.egg/")
 """The folder that an installation of setup.py puts around a package, named after its release."""
 _IMPORT = re.compile(r"\s*(?:from|import) +(?P<module>[A-Za-z_][\w.]{1,80})")
-PARTS_OF_ENGINES = {
-    "sgl-kernel": "sglang",
-    "flashinfer": "",
-    "flashinfer-cubin": "",
-    "flash-attn": "",
-}
-"""Packages that an engine brings along in one fixed release; "" where several engines do."""
+PARTS_OF_ENGINES = frozenset({"sgl-kernel", "flashinfer", "flashinfer-cubin", "flash-attn"})
+"""Packages that an engine brings along in one fixed release."""
 
 
 def distribution_of(component: str, case: Case | None = None) -> str:

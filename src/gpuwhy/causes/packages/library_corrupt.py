@@ -165,6 +165,7 @@ def _verdict(
     seen: tuple[Evidence, ...], strength: int, symptom: Match | None = None,
 ) -> Judgement:  # fmt: skip
     name = (path or "").rpartition("/")[2] or "a file"
+    subject = f"A file of {component}" if component else "A file"
     certainty = parts.capped(case, match, certainty, symptom)
     rivals = (
         () if certainty is Certainty.PROVEN else ("shm-too-small",) if symptom is not None else ("package-conflict",)
@@ -172,7 +173,7 @@ def _verdict(
     return Verdict(
         certainty=certainty,
         component=component,
-        title=f"{name if path else f'A file of {component or chr(97)}'} is truncated or damaged",
+        title=f"{name if path else subject} is truncated or damaged",
         chain=(
             Link(f"{name} was not written whole", seen[-1] if certainty is Certainty.PROVEN and seen else inferred("how it came about is not in the log")),
             Link("the loader maps or reads it, and fails", quoted),
