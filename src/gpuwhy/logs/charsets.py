@@ -6,8 +6,8 @@ both. PowerShell's `>` writes UTF-16, and what another shell appends behind it i
 
 from __future__ import annotations
 
+import functools
 import re
-import unicodedata
 
 from gpuwhy.logs.patterns import Pattern
 
@@ -16,20 +16,26 @@ SAMPLE = 1 << 16
 DAMAGED = 0.5
 """A line of whose high bytes fewer than this are wrong is UTF-8 with damage, not another encoding."""
 
-_NARROW = re.compile(rb"[\t\n\r -~]{32,}")
-_WIDE = re.compile(
+_NARROW = rb"[\t\n\r -~]{32,}"
+_WIDE = (
     rb"(?:\xff\xfe)?(?:[\t\n\r -~]\x00){12,}"
     rb"(?:(?:[\x00-\xff][\x01-\xd7\xf9-\xff]){1,80}(?:[\t\n\r -~]\x00){2,})*"
 )
-_HIGH_RUN = re.compile(rb"[\x80-\xff]+")
+_HIGH_RUN = rb"[\x80-\xff]+"
 _NAMES = {"gb18030": "GBK", "cp932": "Shift-JIS", "cp949": "EUC-KR", "cp1251": "Windows-1251", "cp1252": "Windows-1252"}
+
+
+@functools.cache
+def _compiled(source: bytes) -> re.Pattern[bytes]:
+    """Few logs need any of these."""
+    return re.compile(source, re.DOTALL)
 
 
 def from_wide(data: bytes, encoding: str) -> str:
     """UTF-16 (without its mark) in which another program may have written narrow lines."""
     parts: list[str] = []
     at = 0
-    for found in _NARROW.finditer(data) if encoding == "utf-16-le" else ():
+    for found in _compiled(_NARROW).finditer(data) if encoding == "utf-16-le" else ():
         begin, end = found.span()
         if data[end : end + 1] == b"\x00":
             end -= 1  # the first byte of the next wide character
@@ -43,7 +49,7 @@ def from_wide(data: bytes, encoding: str) -> str:
 
 def narrowed(data: bytes) -> bytes:
     """Mostly narrow ``data`` with its stretches of UTF-16 turned into UTF-8."""
-    return _WIDE.sub(
+    return _compiled(_WIDE).sub(
         lambda found: found.group().removeprefix(b"\xff\xfe").decode("utf-16-le", "replace").encode(), data
     )
 
@@ -102,7 +108,7 @@ def code_page(sample: bytes) -> str:
             return "cp949"  # Hangul ends where the first third of the Chinese characters does
         if sum(0xA1 <= lead <= 0xA3 or 0xB0 <= lead <= 0xD7 for lead in leads) >= 0.85 * len(leads):
             return "gb18030"
-    runs = [run for run in _HIGH_RUN.findall(sample) if len(run) > 2]
+    runs = [run for run in _compiled(_HIGH_RUN).findall(sample) if len(run) > 2]
     if sum(map(len, runs)) > 0.8 * _high(sample) and all(
         byte >= 0xC0 or byte in b"\xa8\xb8" for run in runs for byte in run
     ):
@@ -117,7 +123,7 @@ _UNDEFINED_1252 = b"\x81\x8d\x8f\x90\x9d"
 
 def _pairs(sample: bytes) -> list[tuple[int, int]]:
     """The double-byte characters of ``sample`` when its high bytes come in pairs; else none."""
-    runs = _HIGH_RUN.findall(sample)
+    runs = _compiled(_HIGH_RUN).findall(sample)
     even = [run for run in runs if len(run) % 2 == 0]
     if sum(map(len, even)) < 0.9 * sum(map(len, runs)):
         return []
@@ -202,6 +208,8 @@ def _from_gbk(line: str) -> str:
 
 def _is_plausible(character: str) -> bool:
     """What CJK text and compilers are made of; two bytes that happen to be UTF-8 give other scripts."""
+    import unicodedata  # most logs need none
+
     return character >= "\u2010" and unicodedata.category(character)[0] in "LPSN"
 
 

@@ -48,14 +48,20 @@ def column_of(raws: Sequence[str]) -> Column | None:
     sample = [raw for raw in raws[:SAMPLE] if raw.strip()]
     if not sample:
         return None
-    numbered = _numbered(sample)
+    numbered = _numbered(sample) if _mostly(sample, str.isdigit) else None
     if numbered is not None:
         return numbered
     if any(" | " in raw or raw.endswith("|") for raw in sample):
         compose = _compose(sample)
         if compose is not None:
             return compose
-    return _stern(sample) or _hosts(sample)
+    begins_low = any("\u203a" in raw for raw in sample) or _mostly(sample, str.islower)
+    return (_stern(sample) or _hosts(sample)) if begins_low else None
+
+
+def _mostly(sample: list[str], is_such: Callable[[str], bool]) -> bool:
+    """Whether most lines begin with such a character: spares most logs the patterns."""
+    return sum(is_such(raw.lstrip(" ")[:1]) for raw in sample) >= _SHARE * len(sample)
 
 
 @functools.lru_cache(maxsize=4096)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Iterator
 
@@ -33,7 +32,7 @@ MAGIC = (
 )
 BINARY_SHARE = 0.3
 """Share of bytes in a sample that no text has, above which the input is no log."""
-_NARROW_START = re.compile(rb"[\t\n\r -~]{4}")
+_PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\r"
 _TEXT_BYTES = bytes(set(range(0x20, 0x100)) | set(b"\t\n\r\x0c\x08\x1b\x1e"))
 
 
@@ -88,7 +87,7 @@ def _decoded(data: bytes, notes: list[str]) -> str | None:
 def _wide_encoding(data: bytes) -> str:
     """UTF-16 without its mark shows as a NUL in every second byte."""
     sample = data[:4096]
-    if _NARROW_START.match(sample) is not None:  # something else wrote the beginning
+    if not sample[:4].strip(_PRINTABLE):  # something else wrote the beginning
         return ""
     half = len(sample) // 2
     if half < 8:

@@ -23,27 +23,29 @@ import functools
 
 from gpuwhy.logs import stamps
 from gpuwhy.logs.patterns import Pattern
-from gpuwhy.logs.prefixes import levels
 from gpuwhy.logs.prefixes._types import Peeled
 from gpuwhy.logs.prefixes.levels import NAMES, WORDS
 from gpuwhy.logs.prefixes.parentheses import rank_in
 from gpuwhy.logs.prefixes.words import HOST_IDENT, ident_process
 from gpuwhy.model.event import Process
 
-_PREFIX = Pattern(
+_TIME = Pattern(
     rf"\[(?P<iso>{stamps.ISO})(?P<ranks>(?: (?:[A-Z][A-Z_]{{1,15}}\d+|[a-z_]+(?:=?\d+)?))*)\] ?"
-    r"|\[(?P<role>[A-Za-z][A-Za-z_]*?-?)(?P<rank>\d{1,6})(?:\|\d+)?\]: ?"
+    r"|\[ *(?P<boot>\d{1,8}\.\d{6})(?: (?:<[ \d.]{1,16}>| {1,20}))?\](?: ?\[ *[TC]\d+\])? ?(?:<\d>)?"
+    r"|\[(?P<us>\d\d/\d\d/\d{4})-(?P<usclock>\d\d:\d\d:\d\d)\] ?"
+    r"|\[\d{1,6},(?P<mpi>\d{1,6})\]<std(?:out|err|diag)>:(?: (?! ))?"
+)
+_NAME = Pattern(
+    r"\[(?P<role>[A-Za-z][A-Za-z_]*?-?)(?P<rank>\d{1,6})(?:\|\d+)?\]: ?"
     r"|\[(?P<parallel>(?:[DTEP]P\d+)(?: [DTEP]P\d+)*)\]:? ?"
     rf"|\[(?P<ctime>{stamps.CTIME})\] ?"
     r"|\[ *(?P<boot>\d{1,8}\.\d{6})(?: (?:<[ \d.]{1,16}>| {1,20}))?\](?: ?\[ *[TC]\d+\])? ?(?:<\d>)?"
     r"|\[(?P<letter>[IWEF])(?P<day>\d{3,4}) (?P<clock>\d\d:\d\d:\d\d)(?:\.\d+)? [^\]]{1,120}\] ?"
     r"|\[(?P<bare>[IWEF]) [\w./-]{1,100}:\d+\] ?"
-    r"|\[(?P<us>\d\d/\d\d/\d{4})-(?P<usclock>\d\d:\d\d:\d\d)\] ?"
     rf"|\[(?P<level>{WORDS})\](?: ?\[[\w./-]+:\d+\])?:? ?"
     r"|\[TRT-LLM\] (?:\[RANK (?P<trtrank>\d{1,6})\] )?\[(?P<trt>[IWEFDV])\] ?"
     r"|\[(?P<trtcore>[IWEFDV])\] \[TRT\] ?"
     r"|\[pod/(?P<pod>[a-z0-9.-]{1,253})/(?P<container>[a-z0-9-]{1,63})\] ?"
-    r"|\[\d{1,6},(?P<mpi>\d{1,6})\]<std(?:out|err|diag)>:(?: (?! ))?"
     r"|\[(?P<host>[\w.-]{1,80}):(?P<pid>\d{2,8})\] (?=\*\*\* |\[ ?\d{1,3}\] |Signal|Failing|Associated)"
     rf"|\[(?P<lined>{WORDS})\|[\w./-]{{1,100}}:\d{{1,7}}\] ?"
 )
@@ -59,18 +61,18 @@ _BEHIND_STAMP = Pattern(
     rf"|(?P<l3>{WORDS}) in [\w.]{{1,80}}: "
 )
 LONGEST = 200
-_BEGINNINGS = frozenset("[" + "".join(levels.INITIALS))
 
 
 def peel(text: str, reference: float) -> Peeled | None:
-    found = _PREFIX.match(text[:LONGEST])
+    is_time = text[1:2].isdigit()
+    found = (_TIME if is_time else _NAME).match(text[:LONGEST])
     if found is None:
-        return _peel_stamped(text) if text[1:3].isdigit() else None
+        return _peel_stamped(text) if is_time else None
     rest = text[found.end() :]
     kind = found.lastgroup
     if kind == "ranks":
         ranks = found["ranks"]
-        if not ranks and rest[:1] in _BEGINNINGS:
+        if not ranks and (rest[:1] == "[" or rest[:2].isupper()):
             return _behind_stamp(rest, stamps.from_iso(found["iso"]))
         return rest, _ranks(ranks.strip()), stamps.from_iso(found["iso"]), ""
     if kind == "rank":
