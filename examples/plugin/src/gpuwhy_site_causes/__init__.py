@@ -1,0 +1,1 @@
+"""Causes that only exist at this site."""
