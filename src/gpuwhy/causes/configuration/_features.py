@@ -68,7 +68,9 @@ FEATURES: tuple[Feature, ...] = (
     _feature("pooling or embedding", r"embedding|pooling|\breward\b|rerank|classif"),
     _feature("sleep mode", r"sleep[ _-]?mode|expandable_segments|cumem", {"vllm": ("--enable-sleep-mode", "remove")}),
     _feature("scheduler or executor", r"distributed[ _-]?executor|\bexecutor\b|\bray\b|scheduler|\bmp\b backend", {"vllm": ("--distributed-executor-backend", "mp")}),
-    _feature("context length", r"max[_-]model[_-]len|max[_-]num[_-]batched[_-]tokens|max[_-]num[_-]seqs|context[_-]length", {"vllm": ("--max-num-batched-tokens", "higher")}),
+    _feature("tokens of one pass", r"max[_-]num[_-]batched[_-]tokens|max[_-]num[_-]tokens|chunked MM input", {"vllm": ("--max-num-batched-tokens", "higher"), "tensorrt-llm": ("max_num_tokens", "higher")}),
+    _feature("context length", r"max[_-]model[_-]len|max[_-]seq[_-]len|context[_-]length", {"vllm": ("--max-model-len", "lower"), "sglang": ("--context-length", "lower")}),
+    _feature("number of sequences", r"max[_-]num[_-]seqs|max[_-]running[_-]requests|max[_-]batch[_-]size|max_tokens_per_mm_item", {"vllm": ("--max-num-seqs", "lower"), "sglang": ("--max-running-requests", "lower")}),
     _feature("context shift", r"context[ _-]?shift|self-?extend|group attention", {"llama.cpp": ("--no-context-shift", "set")}),
 )  # fmt: skip
 """documented: the engines' command lines (vLLM 0.6 to 0.11, SGLang 0.4 to 0.5, llama.cpp)."""

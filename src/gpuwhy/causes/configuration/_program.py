@@ -14,10 +14,11 @@ from gpuwhy.model.evidence import Evidence
 
 LOADERS = frozenset(
     {"transformers", "accelerate", "safetensors", "huggingface-hub", "peft", "tokenizers", "datasets", "diffusers", "torch", "triton", "ray", "nccl",
-     "optimum", "sentence-transformers"}
+     "optimum", "sentence-transformers", "requests", "urllib3", "httpx", "httpcore", "aiohttp", "pydantic", "pydantic-core", "fsspec"}
 )  # fmt: skip
 """Libraries that load models for other programs: they print the message, the program around them was configured."""
 PYTHON_ENGINES = frozenset({"vllm", "sglang", "tensorrt-llm", "lmdeploy", "text-generation-inference", "aphrodite", "ktransformers", "mlc-llm"})  # fmt: skip
+_PROGRAMS = PYTHON_ENGINES | {"ollama", "llama.cpp", "comfyui", "gpustack", "koboldcpp", "unsloth", "lmms-eval", "verl", "nemo"}  # fmt: skip
 _LONGEST_LOG = 20000
 _REPOSITORY = r"(?P<name>[\w.-]{1,96}/[\w.-]{1,96})"
 _MODEL = re.compile(
@@ -41,9 +42,11 @@ def engine_of(case: Case) -> str:
 
 def program_of(case: Case, match: Match, default: str = "user-program") -> str:
     """The program that was configured: the engine, else the innermost caller of the loader, else the loader itself."""
-    engine = engine_of(case)
-    if engine:
+    engine, printed = engine_of(case), _engine_by_words(match.text[:1600])
+    if engine in _PROGRAMS or (engine and not printed):
         return engine
+    if printed:
+        return printed
     loader = None
     for component in _components_near(case, match):
         if component in GENERIC:
@@ -52,6 +55,31 @@ def program_of(case: Case, match: Match, default: str = "user-program") -> str:
             return component
         loader = loader or component
     return loader or default
+
+
+_BY_WORDS = (
+    ("sglang", re.compile(r"context_length \(|SGLANG_|SGLang|\bsglang\b")),
+    ("vllm", re.compile(r"max_model_len|[Tt]he (?:decoder|encoder) prompt \(length|\bVLLM_|\bvLLM\b|\bvllm\b|maximum context length is \d{1,9} tokens\. However|quantization method \w{2,40} is not supported for|Supported dtypes: \[|SupportsPP|Selected backend|(?:Marlin|Machete|Exllama|AllSpark)LinearKernel|compressed-tensors compatible scheme|Quantization scheme is not supported|Marlin does not support|weight quantization is supported for|validation errors? for (?:Model|Cache|Parallel|Scheduler|Compilation|Speculative|Vllm|LoRA|Load)Config|enable-auto-tool-choice|invalid tool call parser|quantization` argument|max_num_batched_tokens|min_thread_[nk]|Current platform does not support|Unknown quantization method|BitsAndBytes quantization with")),
+    ("tensorrt-llm", re.compile(r"default_max_tokens|Executor worker returned|splited_prompt_len|\[TRT-LLM\]|trtllm")),
+    ("tensorrt", re.compile(r"\[TRT\]|kPLAN_MAGIC")),
+    ("text-generation-inference", re.compile(r"`inputs`|max_new_tokens` must be|ArgumentValidation")),
+    ("llama.cpp", re.compile(r"^error while handling argument|^error: (?:invalid|unknown) argument: |^(?:srv|slot|main|common_init) {1,6}\w|\bllama_\w|\bgguf_|exceed context window of|available context size")),
+)  # fmt: skip
+"""Who prints a message of this family, where the log names no engine; sub-strings of their format strings."""
+
+
+def _engine_by_words(text: str) -> str:
+    return next((engine for engine, pattern in _BY_WORDS if pattern.search(text)), "")
+
+
+_SAYS_FAILED = re.compile(r"^(?:Value error\b|Assertion failed\b|[\w.]{0,80}(?:Error|Exception)\b|Error\b|error\b|fatal\b|(?:gguf|llama|ggml|clip|common)_\w{2,60}: )|\[E\]|\bERROR\b|(?:^|[\s,])error[:=]|\bfailed to\b", re.I)  # fmt: skip
+
+
+def is_failure(match: Match) -> bool:
+    """Whether the line says that something failed: by its event, its level or its own words."""
+    if in_event(match) or match.line.level in ("error", "critical", "fatal"):
+        return True
+    return match.line.level not in ("info", "debug", "warning") and _SAYS_FAILED.search(match.text[:300]) is not None
 
 
 def loader_of(match: Match) -> str | None:
@@ -69,8 +97,8 @@ def _components_near(case: Case, match: Match) -> Iterator[str]:
     around = case.lines_around(match, 60, 25)
     for line in around:
         yield from components_in(line.text)
-    for line in (match.line, *around):
-        yield from components_in(line.text, with_names=True)
+    for line in around:  # messages name features after other projects; only a program's own name counts
+        yield from (named for named in components_in(line.text, with_names=True) if named in _PROGRAMS)
 
 
 def model_of(case: Case, match: Match | None = None) -> str | None:

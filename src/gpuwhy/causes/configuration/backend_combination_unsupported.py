@@ -34,9 +34,9 @@ _TOGETHER = says(
 )  # fmt: skip
 _REQUIRES = says(
     "requires-other",
-    ("requires flash_attn", "requires flash attention", "requires flash-attn", "must be disabled", "must be enabled", "must be used with", "must be set when", "to be enabled", "to be disabled", "must set", "please disable", "please enable", "need to be disabled", "needs to be disabled", "requires --", "require --", "must be 1 when", "must be equal", "please set --", "please use --", "must be greater than or equal to", "is smaller than max_model_len", "required when", "must be specified when", "must be true when", "must be false when", "is required to", "requires chunked", "requires prefix", "requires eager", "must use", "requires the"),
+    ("requires flash_attn", "requires flash attention", "requires flash-attn", "must be disabled", "must be enabled", "must be used with", "must be set when", "to be enabled", "to be disabled", "must set", "please disable", "please enable", "need to be disabled", "needs to be disabled", "requires --", "require --", "must be 1 when", "must be equal", "please set --", "please use --", "must be greater than or equal to", "is smaller than max_", "is larger than max_", "is less than max_", "is greater than max_", "required when", "must be specified when", "must be true when", "must be false when", "is required to", "requires chunked", "requires prefix", "requires eager", "must use", "requires the"),
     r"requires? (?:[Ff]lash[ _-]?[Aa]tt\w{0,7}|--[\w-]{2,60}|.{3,80} to be (?:enabled|disabled|set)|the \w{2,20} backend|chunked prefill|eager)|(?:must|needs? to|has to|should) be (?:disabled|enabled|used with|set|specified|1|equal|true|false|True|False)\b.{0,80}?(?:when|with|if|for|to)\b"
-    r"|(?:[Pp]lease|must) (?:disable|enable|set|use) .{0,80}(?:when|with|for|if|to use|instead)\b|max_num_batched_tokens \(\d{1,9}\) (?:is smaller than max_model_len|must be greater than or equal to max_num_seqs) \(\d{1,9}\)"
+    r"|(?:[Pp]lease|must) (?:disable|enable|set|use) .{0,80}(?:when|with|for|if|to use|instead)\b|max_\w{3,40} \(\d{1,9}\) (?:is (?:smaller|larger|less|greater) than|must be (?:greater|less) than or equal to) max_\w{3,40}"
     r"|[Pp]lease (?:set|use|disable|enable) --[\w-]{2,60}",
 )  # fmt: skip
 
@@ -44,7 +44,7 @@ _HARDWARE = re.compile(
     r"(?i)\bsm_?\d{2}|compute capab|capability|current GPU|this GPU|your GPU|\bGPUs? (?:with|of|older|newer)|current device|this device|your device|\bCPU (?:backend|platform)|\bROCm\b|\bXPU\b|\bHPU\b|\bNPU\b|current platform|this platform|\bAMD\b|\bWindows\b|architecture|CUDA (?:version|toolkit|driver)|cuda arch|\bHopper\b|\bBlackwell\b|\bAmpere\b|\bTuring\b|\bnvcc\b|\bptxas\b|driver|compute_\d{2}|glibc|Python 3|torch version|unsupported data type|hardware|kernel image|NCCL|peer access|P2P"
 )
 _NOT_OPTIONS = re.compile(
-    r"(?i)model architectures? \[|architectures are not supported|has no (?:vllm|sglang) implementation|model type|quantization method|tokens|dtype for|head[ _]?(?:size|dim)|does not exist|unrecognized|invalid choice|is not divisible|out of memory|content type|message role|\bURL\b|endpoint|http|`?model`? does not support (?:chat|completion)|file type|media type"
+    r"(?i)model architectures? \[|architectures are not supported|has no (?:vllm|sglang) implementation|model type|quantization method|(?<![_\w])tokens\b(?! \()|dtype for|head[ _]?(?:size|dim)|does not exist|unrecognized|invalid choice|is not divisible|out of memory|content type|message role|\bURL\b|endpoint|http|`?model`? does not support (?:chat|completion)|file type|media type"
 )
 _ADVICE = re.compile(
     r"(?:(?i:use|set|try|add|pass|specify|consider|requires?|with|disable|enable|needs?|by)\b).{0,40}?(?P<option>--[a-z][\w-]{2,60})(?:[= ]['\"]?(?P<value>(?!when|with|to|for|and|or|if|is|in|flag|option|instead|as|on your|must|does|because|since|the)[\w.-]{1,40}))?"
@@ -135,8 +135,8 @@ def _said(case: Case) -> Clash | None:
     )
     for match in matches:
         text = match.text[:1600]
-        is_failure = program.in_event(match) or match.line.level in ("error", "critical")
-        if not is_failure and not text.startswith("llama_"):
+        is_failure = program.is_failure(match)
+        if not is_failure:
             continue
         if (
             _HARDWARE.search(text)

@@ -173,12 +173,12 @@ def _parsed(case: Case) -> Argument | None:
         text = match.text[:1600]
         who, option, extra = match.group("program") or "", _group(match, "option"), _group(match, "extra")
         if (
-            _COMPILERS.search(f"{who} {text.partition(':')[0]}")
+            _COMPILERS.search(f"{who} {text.partition('--')[0][:200]}")
             or _BUILD_OPTION.search(option or extra)
             or _is_of_build(match)
         ):
             continue
-        engine = _engine(case, who)
+        engine = _engine(case, who or _of_usage(case, match), match)
         if _SERVE.match(extra):
             return Argument(match, "entrypoint", Certainty.PROVEN, 90, engine, value=extra)
         if match.group("option12") is not None:
@@ -216,6 +216,18 @@ def _parsed(case: Case) -> Argument | None:
     return None
 
 
+_USAGE = re.compile(r"^[Uu]sage: (?:python3? -m )?(?P<program>[\w./-]{1,80})")
+
+
+def _of_usage(case: Case, match: Match) -> str:
+    """The program that prints its usage beside the error."""
+    for line in case.lines_around(match, 15, 10):
+        found = _USAGE.search(line.text[:300])
+        if found is not None:
+            return found["program"]
+    return ""
+
+
 def _is_of_build(match: Match) -> bool:
     return match.event is not None and match.event.kind == "build"
 
@@ -225,17 +237,29 @@ def _first_option(extra: str) -> str:
     return found[1] if found is not None else ""
 
 
-def _engine(case: Case, who: str) -> str:
+_OPTIONS_OF_ENGINES = (
+    ("vllm", re.compile(r"--(?:max-model-len|gpu-memory-utilization|tensor-parallel-size|enforce-eager|max-num-seqs|served-model-name|speculative-config)\b|vllm")),
+    ("sglang", re.compile(r"--(?:mem-fraction-static|model-path|context-length|tp-size|chunked-prefill-size|max-running-requests)\b|sglang")),
+    ("llama.cpp", re.compile(r"--(?:ctx-size|n-gpu-layers|flash-attn|cache-type-k|mmproj)\b|-ngl\b|^error while handling argument|^error: (?:invalid|unknown) argument: |llama-(?:server|cli)")),
+    ("text-generation-inference", re.compile(r"--(?:model-id|num-shard|max-batch-prefill-tokens)\b|text-generation-launcher|ArgumentValidation")),
+)  # fmt: skip
+
+
+def _engine(case: Case, who: str, match: Match | None = None) -> str:
     lowered = who.lower()
     for part, engine in _ENGINE_OF_PROGRAM:
         if engine and part in lowered:
             return engine
-    return program.engine_of(case)
+    found = program.engine_of(case)
+    if found or match is None:
+        return found
+    text = f"{match.text[:1600]} {str(case.facts.value('command') or '')[:4000]}"
+    return next((engine for engine, pattern in _OPTIONS_OF_ENGINES if pattern.search(text)), "")
 
 
 def _entrypoint(case: Case) -> Argument | None:
     for match in _in_order(case, _ENTRYPOINT.name):
-        engine = program.engine_of(case)
+        engine = _engine(case, "", match)
         if match.group("option") is not None:
             return Argument(match, "line", Certainty.PROVEN, 84, engine, match.group("option") or "")
         executed = _group(match, "executed")
@@ -377,6 +401,8 @@ def _service_variable(case: Case) -> Argument | None:
 def _component(case: Case, argument: Argument) -> str:
     if argument.engine:
         return argument.engine
+    if argument.kind == "entrypoint":
+        return "container-image"
     return program.program_of(case, argument.match)
 
 

@@ -183,7 +183,7 @@ def _configured(case: Case) -> Length | None:
     for match in sorted(
         (m for m in case.all(_CONFIGURED.name) if not m.is_code), key=lambda m: (not program.in_event(m), m.line.number)
     ):
-        is_refusal = program.in_event(match) and not (match.group("asked3") and _PASSED.search(match.text))
+        is_refusal = program.is_failure(match) and not (match.group("asked3") and _PASSED.search(match.text))
         if not is_refusal and (case.incident.primary is not None or _PASSED.search(match.text)):
             continue
         return Length(match, "start", _number(match, "asked"), _number(match, "limit"), is_shown=is_refusal)
@@ -194,7 +194,7 @@ def _requested(case: Case) -> Length | None:
     for match in sorted(
         (m for m in case.all(_REQUEST.name) if not m.is_code), key=lambda m: (not program.in_event(m), m.line.number)
     ):
-        is_failure = program.in_event(match) or match.line.level in ("error", "critical")
+        is_failure = program.is_failure(match)
         if _PASSED.search(match.text) and not is_failure:
             continue
         if match.line.level == "info":

@@ -171,14 +171,14 @@ def _listed(case: Case) -> Sought | None:
         name = _name(match)
         if not name and not program.in_event(match):
             continue
-        who = program.program_of(case, match)
+        who = program.program_of(case, match, "vllm" if "rchitectures [" in match.text else "user-program")
         sure = program.in_event(match) and bool(name)
         return Sought(match, name, who, Certainty.PROVEN if sure else Certainty.LIKELY, 82)
     return None
 
 
 def _of_transformers(case: Case) -> Sought | None:
-    for match in _in_order(case, _TRANSFORMERS.name):
+    for match in sorted(_in_order(case, _TRANSFORMERS.name), key=lambda match: match.group("key") is not None):
         key = match.group("key")
         if key is not None:
             if not _is_lookup(match):

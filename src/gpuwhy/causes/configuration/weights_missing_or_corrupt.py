@@ -54,7 +54,7 @@ _SHAPES = says(
 )
 _NO_FORMATS = re.compile(r"(?i)\.so\b|\.cu\b|nvcc|ptxas|libcuda|\.whl\b|triton_kernel|\.cubin|/usr/bin|torch_extensions|node_modules|cmake|Dockerfile|jinja|chat[-_ ]template|\.sock|/dev/|\.pid\b|\.log\b|moe_configs|E=\d{1,4},N=\d|tuned|/proc/|/sys/|site-packages/\w{1,60}/(?:config|tuned)|vocab_file|\.cache/(?:vllm|flashinfer|triton|torch_compile)|extra_?model_paths|settings\.|launch_params|lora|adapter_config")  # fmt: skip
 _OF_MODEL = re.compile(
-    r"(?i)safetensors|\.bin\b|\.gguf|\.pth?\b|\.ckpt|\.onnx|\.engine|\.plan|checkpoint|weights?\b|model|tokenizer|config\.json|torch\.load|load_state_dict|unpickl|pytorch_model|state_dict|shard|blobs/|ggml|gguf|llama_"
+    r"(?i)safetensors|\.bin\b|\.gguf|\.pth?\b|\.ckpt|\.onnx|\.engine|\.plan|checkpoint|weights?\b|model|tokenizer|config\.json|torch\.load|load_state_dict|unpickl|pytorch_model|state_dict|shard|blobs/|ggml|gguf|llama_|PytorchStreamReader|file must be downloaded again|kPLAN_MAGIC|\[TRT\]"
 )
 _CACHE_OF_JIT = re.compile(
     r"(?i)torch_compile_cache|inductor|triton|flashinfer|\.cubin|compile cache|aot_|dynamo|\.so\b|fxgraph|pickle cache|torch_aot|shm|SharedMemory|shared memory|multiprocessing"
@@ -70,6 +70,10 @@ _HARMLESS = re.compile(
 _DISK = re.compile(r"(?i)no space left|disk quota|not enough (?:free )?disk|Input/output error|stale file handle")
 _LIKE_A_POINTER = re.compile(r"(?i)Header ?Too ?Large|InvalidHeader|magic")
 """What a pointer's text gives when it is read as weights: its first eight bytes are a giant length, or no magic."""
+_POINTER_TEXT = re.compile(
+    r"invalid load key, 'v'|version https://git-lfs|'vers|73726576|cloned a repository without|(?i:lfs pointer)"
+)
+"""The beginning of a pointer, as a loader or a person quotes it."""
 _POINTER_SIZE = 1024
 """Bytes: a Git LFS pointer has about 130; no file of weights is so small."""
 
@@ -185,14 +189,6 @@ def _in_order(case: Case, sign: str) -> list[Match]:
     return sorted((m for m in case.all(sign) if not m.is_code), key=lambda m: (not program.in_event(m), m.line.number))
 
 
-def _is_failure(match: Match) -> bool:
-    return (
-        program.in_event(match)
-        or match.line.level in ("error", "critical")
-        or re.search(r"(?i)\berror\b|\bfailed\b", match.text[:300]) is not None
-    )
-
-
 def _header(case: Case) -> Damage | None:
     for match in _in_order(case, _HEADER.name):
         if "gguf" in match.text.lower():
@@ -204,8 +200,7 @@ def _header(case: Case) -> Damage | None:
 
 def _pointer(case: Case) -> Damage | None:
     for match in _in_order(case, _POINTER.name):
-        is_literal = re.search(r"invalid load key, 'v'|version https://git-lfs|'vers|73726576|cloned a repository without", match.text)  # fmt: skip
-        if not is_literal or (not _is_failure(match) and "https://git-lfs" not in match.text):
+        if _POINTER_TEXT.search(match.text) is None:
             continue
         return Damage(match, "pointer", Certainty.PROVEN, 92, _path_near(case, match))
     return None
@@ -215,7 +210,7 @@ def _damaged(case: Case) -> Damage | None:
     for match in _in_order(case, _DAMAGED.name):
         text = match.text
         if (
-            not _is_failure(match)
+            not program.is_failure(match)
             or _HARMLESS.search(text)
             or _CACHE_OF_JIT.search(text)
             or not _speaks_of_model(case, match)
@@ -244,7 +239,7 @@ def _speaks_of_model(case: Case, match: Match) -> bool:
 
 def _absent(case: Case) -> Damage | None:
     for match in _in_order(case, _ABSENT.name):
-        if not _is_failure(match) or _HARMLESS.search(match.text):
+        if not program.is_failure(match) or _HARMLESS.search(match.text):
             continue
         path = next((value for name, value in match.groups.items() if name.startswith("path")), None)
         text = match.text[:1200]
