@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from gpuwhy.logs import UnreadableLog, decoding, kernel_lines, open_log, read_bytes, read_report
+from gpuwhy.logs import UnreadableLog, kernel_lines, open_log, read_bytes, read_report, reading, sifting
 
 TEXT = "first line\nRuntimeError: boom — ü\nlast line\n"
 
@@ -138,16 +138,25 @@ def test_damaged_gzip_is_read_as_far_as_it_goes() -> None:
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress, zstandard.ZstdCompressor().compress])
-def test_bombs_are_capped(pack: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(decoding, "MAX_HEAD", 1000)
-    monkeypatch.setattr(decoding, "MAX_TAIL", 2000)
+def test_what_unpacks_to_more_than_is_read_whole_keeps_its_ends_and_its_numbers(
+    pack: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "WHOLE", 100_000)
+    monkeypatch.setattr(sifting, "HEAD", 1000)
+    monkeypatch.setattr(sifting, "TAIL", 2000)
     lines = [f"line {at}" for at in range(600_000)]
     packed = pack("\n".join(lines).encode())  # type: ignore[operator]
     log = read_bytes(packed, "x")
     assert log.lines[0].text == "line 0"
     assert (log.lines[-1].number, log.lines[-1].text) == (600_000, "line 599999")
-    assert sum(len(line.text) for line in log.lines) <= 3000
-    assert "in the middle left out" in log.notes[0]
+    assert sum(len(line.text) for line in log.lines) <= 4000
+    assert "600000 lines: searched whole" in log.notes[0]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress, zstandard.ZstdCompressor().compress])
+def test_members_one_after_the_other_are_one_log(pack: object) -> None:
+    packed = b"".join(pack(f"line {at}\n".encode()) for at in range(5))  # type: ignore[operator]
+    assert [line.text for line in read_bytes(packed, "x").lines] == [f"line {at}" for at in range(5)]
 
 
 def test_long_lines_keep_both_ends() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gpuwhy.causes import catalogue
-from gpuwhy.diagnosis import Judgement, completed, judge
+from gpuwhy.diagnosis import Judgement, completed, judge, sign_literals
 from gpuwhy.investigate.concluding import conclude
 from gpuwhy.investigate.dating import Dating, dated
 from gpuwhy.investigate.record import Record
@@ -23,7 +23,7 @@ def diagnose_log(data: bytes, name: str, facts: Facts | None = None) -> Diagnosi
 
     Raises :class:`gpuwhy.logs.UnreadableLog` when the bytes are no text.
     """
-    log = read_bytes(data, name)
+    log = read_bytes(data, name, sign_literals())
     return diagnose_logs([log], name, facts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import stat
 from collections.abc import Iterable, Iterator
@@ -24,11 +25,18 @@ WHOLE = 8 << 20
 """Bytes up to which every line of a log is read closely; that takes a third of a second."""
 
 
-def read_bytes(data: bytes, name: str) -> Log:
+def read_bytes(data: bytes, name: str, signs: Iterable[str] = ()) -> Log:
     """The log in ``data``, whatever it is wrapped in: compression, an encoding, a journal, a bug report.
 
-    ``name`` is what the log is called in evidence: a path, a unit, ``-``. Raises UnreadableLog for what is no text.
+    ``name`` is what the log is called in evidence: a path, a unit, ``-``; a large one is read as :func:`read_stream`
+    does. Raises UnreadableLog for what is no text.
     """
+    if len(data) > WHOLE or unpacking.compression(data):
+        return read_stream(io.BytesIO(data), name, signs)
+    return _whole(data, name)
+
+
+def _whole(data: bytes, name: str) -> Log:
     if journal.is_export(data):
         return journal.journal_lines(journal.entries_of_export(data), name)
     text, notes = decoding.decode(data, name)
@@ -72,10 +80,13 @@ def read_stream(stream: BinaryIO, name: str, signs: Iterable[str] = (), begun: b
         head += block
         if len(head) > WHOLE:
             break
-    if len(head) <= WHOLE and not _is_compressed(head):
-        return read_bytes(head, name)
+    if len(head) <= WHOLE and not unpacking.compression(head):
+        return _whole(head, name)
     notes: list[str] = []
-    unpacked = unpacking.plain(chain((head,), blocks), notes)
+    try:
+        unpacked = unpacking.plain(chain((head,), blocks), notes)
+    except unpacking.NestedTooDeep as error:
+        raise UnreadableLog(f"{name}: {error}") from error
     first: list[bytes] = []
     size = 0
     for block in unpacked:
@@ -85,7 +96,7 @@ def read_stream(stream: BinaryIO, name: str, signs: Iterable[str] = (), begun: b
             break
     beginning = b"".join(first)
     if size <= WHOLE:
-        return _noted(read_bytes(beginning, name), tuple(notes))
+        return _noted(_whole(beginning, name), tuple(notes))
     return _sifted(beginning, chain((beginning,), unpacked), name, signs, notes)
 
 
@@ -133,10 +144,6 @@ def _size_now(stream: BinaryIO) -> int | None:
     except (OSError, ValueError, AttributeError):
         return None
     return status.st_size if stat.S_ISREG(status.st_mode) else None
-
-
-def _is_compressed(head: bytes) -> bool:
-    return head.startswith((b"\x1f\x8b", b"\xfd7zXZ\x00", b"BZh", b"\x28\xb5\x2f\xfd"))
 
 
 def read_report(text: str, name: str = "report") -> Log:

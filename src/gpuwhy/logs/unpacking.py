@@ -14,18 +14,25 @@ MAX_NESTING = 3
 """A log that was compressed twice is plausible, one that was compressed four times is an attack."""
 
 
+class NestedTooDeep(ValueError):  # noqa: N818 - named after what it says
+    """Data that is compressed more often than any log is."""
+
+
 def plain(blocks: Iterable[bytes], notes: list[str]) -> Iterator[bytes]:
     """``blocks`` unpacked (gzip, xz, bzip2, zstd, one inside the other) and in UTF-8. What was done goes into ``notes``.
 
-    Damage ends the stream; what came before it stays.
+    Damage ends the stream; what came before it stays. Raises NestedTooDeep.
     """
     stream: Iterator[bytes] = iter(blocks)
     for _ in range(MAX_NESTING):
         stream, first = _peeked(stream)
-        kind = _compression(first)
+        kind = compression(first)
         if not kind:
-            break
+            return _as_utf8(stream, notes)
         stream = _unpacked(stream, kind, notes)
+    stream, first = _peeked(stream)
+    if compression(first):
+        raise NestedTooDeep(f"compressed more than {MAX_NESTING} times over")
     return _as_utf8(stream, notes)
 
 
@@ -41,7 +48,8 @@ def _peeked(stream: Iterator[bytes]) -> tuple[Iterator[bytes], bytes]:
     return chain(taken, stream), b"".join(taken)
 
 
-def _compression(first: bytes) -> str:
+def compression(first: bytes) -> str:
+    """How data that begin with ``first`` are compressed; empty for what is not."""
     for magic, kind in (
         (b"\x1f\x8b", "gzip"),
         (b"\xfd7zXZ\x00", "xz"),
@@ -68,7 +76,7 @@ def _unpacked(stream: Iterator[bytes], kind: str, notes: list[str]) -> Iterator[
                 break
             data = member.rest
             member = _Member(kind)
-            if data and _compression(data) != kind:
+            if data and compression(data) != kind:
                 return
     if member.is_begun:
         notes.append(f"{kind} data ends early")
