@@ -1,0 +1,102 @@
+"""Signs of a file system without space, and which kind of place a message speaks of: shared memory, a disk, or neither."""
+
+# ruff: noqa: S108 - names of mounts in messages; nothing is written there
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._signs import says
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.fact import Fact
+
+FAMILY = "Memory, storage, limits"
+GIB = 1 << 30
+MIB = 1 << 20
+_PATH = r"[/~][\w./@+=:~-]{2,300}|[A-Za-z]:\\[\w.\\ -]{2,200}"
+NO_SPACE = says(
+    "no-space",
+    ("no space left", "errno 28]", "enospc", "os error 28", "not enough space on the disk", "os error 112", "disk quota exceeded", "errno 122]", "os error 122", "disk is full", "enough disk space", "enough free disk", "disk full", "insufficient disk"),
+    rf"(?:[Nn]o space left on (?:the )?device|\[Errno (?:28|122)\]|Disk quota exceeded|ENOSPC|os error (?:28|112|122)\b|not enough space on the disk|database or disk is full|[Dd]isk full|[Ii]nsufficient (?:free )?disk space|[Nn]ot enough (?:free )?disk space).{{0,20}}?(?::? ?[<'\"](?P<path>{_PATH}))?(?=['\"> ]|$|\W)",
+)  # fmt: skip
+"""ENOSPC and its like in the words of C, Python, Rust, Go, Node, SQLite and Windows."""
+
+_SHARED = re.compile(
+    r"/dev/shm\b|shm\.h|shmutils\.cc|\bshm\.cc\b|posix_fallocate|</torch_\d|/psm_|/nccl-|nccl-shm|shared[ -]memory|shm_open|\bshmget|plasma|/sem\.|sem_open|SemLock|vader_segment|shm_broadcast|\bshm\b", re.IGNORECASE
+)  # fmt: skip
+_SHARED_FRAMES = ("multiprocessing/shared_memory.py", "multiprocessing/heap.py", "multiprocessing/synchronize.py", "shm_broadcast.py", "shm_object_storage.py", "torch/multiprocessing/reductions.py", "python_backend/")  # fmt: skip
+_SHARED_CODE = re.compile(r"_posixshmem|SemLock|_new_shared|_share_filename|_share_memory|shm_open|shared_memory\.")
+_OTHER = re.compile(
+    r"inotify|fsnotify|file watchers|watch(?:es|ing)\b|/sys/fs/cgroup|cgroup.{0,60}no space|semget|msgget|\bbpf\b|epoll_ctl|keyctl|ibv_\w{2,30}|no space left in (?:vector|buffer|context)|KV cache", re.IGNORECASE
+)  # fmt: skip
+"""ENOSPC of the kernel's tables: watches, control groups, semaphores, epoll. No disk is full."""
+_WHERE = re.compile(_PATH)
+_WRITES = re.compile(r"(?:write|mkdir|open|create|copy|copying|extract\w{0,4}|creating|writing|saving|to|file|path)\b[^/\n~]{0,30}(?P<path>(?:/|~/)[\w.@+=:~-]{1,80}/[\w./@+=:~-]{1,300})")  # fmt: skip
+
+
+class Space(Struct, frozen=True):
+    """What ``df`` says of one path, in bytes. ``size`` and ``available`` are None where they are not known."""
+
+    path: str
+    size: int | None
+    available: int | None
+    evidence: Evidence
+
+
+def is_shared(match: Match) -> bool:
+    """Whether the message comes from shared memory, by its words or the frames of its traceback."""
+    if _SHARED.search(match.text[:1600]):
+        return True
+    frames = match.frames
+    if any(part in frame.path for frame in frames[-6:] for part in _SHARED_FRAMES):
+        return True
+    return any(_SHARED_CODE.search(frame.code) for frame in frames[-4:])
+
+
+def is_of_other_tables(match: Match) -> bool:
+    """Whether ENOSPC is that of a table of the kernel."""
+    return _OTHER.search(match.text[:1600]) is not None
+
+
+def path_of(match: Match) -> str:
+    """The path that a message names, else one that is written to just above it; ``""`` when none is."""
+    named = match.group("path") or ""
+    if not named:
+        found = _WRITES.search(match.text[:1600]) or _WHERE.search(match.text[:1600])
+        named = (found.groupdict().get("path") or found[0]) if found is not None else ""
+    return named.rstrip(".:,")
+
+
+def spaces(case: Case) -> tuple[Space, ...]:
+    """All file systems whose size is known."""
+    found = []
+    for path, fact in case.facts.group("df").items():
+        if isinstance(fact.value, dict):
+            size, available = fact.value.get("size_bytes"), fact.value.get("avail_bytes")
+            found.append(Space(path, _number(size), _number(available), fact.evidence))
+    shm = case.fact("shm_bytes")
+    if isinstance(shm, Fact) and shm.value is not None and not any(space.path == "/dev/shm" for space in found):
+        found.append(Space("/dev/shm", _number(shm.value), None, shm.evidence))
+    return tuple(found)
+
+
+def space_of(case: Case, path: str) -> Space | None:
+    """The file system that holds ``path``: the longest known mount that leads to it."""
+    holding = [space for space in spaces(case) if path == space.path or path.startswith(space.path.rstrip("/") + "/")]
+    return max(holding, key=lambda space: len(space.path), default=None)
+
+
+def shared_memory(case: Case) -> Space | None:
+    return next((space for space in spaces(case) if space.path.rstrip("/") == "/dev/shm"), None)
+
+
+def shown(size: int) -> str:
+    """``64 MiB``, ``1.5 GiB``."""
+    return f"{size / GIB:.1f} GiB" if size >= GIB else f"{size / MIB:.0f} MiB"
+
+
+def _number(value: object) -> int | None:
+    return int(value) if isinstance(value, int | float) or (isinstance(value, str) and value.isdigit()) else None
