@@ -7,9 +7,10 @@ from typing import List, NamedTuple, Tuple
 
 from .elf import CUDA, Elf, NotElf, notes
 from .fatbin import Code, compatibility
-from .reading import PartSource, Source, occurrences
+from .reading import PartSource, Source
 
-_PATTERN = b"\x7fELF\x02\x01\x01"
+MAGIC = b"\x7fELF\x02\x01\x01"
+"""64 bits, little-endian: what every cubin begins with, and every program of this host too."""
 _SM_BITS = 0xFF
 
 
@@ -68,7 +69,7 @@ def read_cubin(source: Source, offset: int = 0) -> Cubin:
 def bare_cubins(source: Source, offset: int, size: int, most: int = 20000) -> List[Cubin]:
     """Cubins that stand raw in a range, as a C array: ONNX Runtime has 114 of them in ``.rodata``."""
     found: List[Cubin] = []
-    for place in occurrences(source, offset, size, _PATTERN, most):
+    for place in source.find(MAGIC, offset, size, most):
         header = source.read_at(place, 20)
         if len(header) < 20 or int.from_bytes(header[18:20], "little") != CUDA:
             continue

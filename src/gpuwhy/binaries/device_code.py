@@ -68,14 +68,11 @@ def device_code_of(elf: Elf, searches: int = SEARCHED_BYTES) -> DeviceCode:
     source, sections = elf.source, elf.sections()
     groups: List[Group] = []
     problems: List[str] = []
-    gaps: List[Section] = []
     for section in sections:
         if section.name in _ROLES and section.has_bytes:
             found = read_fatbins(source, section.offset, section.size)
             groups.append(Group("", section.name, _ROLES[section.name], 0, found.containers))
             problems += ["%s: %s" % (section.name, problem) for problem in found.problems]
-            if found.gap_bytes:
-                gaps.append(section)
     if not sections:
         stray = read_fatbins(source, 0, source.size)
         groups = [Group("", "", STRAY, 0, stray.containers)] if stray.containers else []

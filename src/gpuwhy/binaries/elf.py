@@ -24,7 +24,7 @@ MOST_STRING = 65536
 """More than any real file has; a file that claims more is cut there, and said to be incomplete."""
 
 _NOBITS, _DYNSYM = 8, 11
-_PT_LOAD, _PT_DYNAMIC, _PT_INTERP, _PT_NOTE = 1, 2, 3, 4
+PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 1, 2, 3, 4
 _BLOCK = 1 << 16
 
 
@@ -121,7 +121,7 @@ class Elf:
 
         A position-independent executable is a shared library that names a program interpreter and has no SONAME.
         """
-        if self.type == 3 and any(segment.type == _PT_INTERP for segment in self.segments()):
+        if self.type == 3 and any(segment.type == PT_INTERP for segment in self.segments()):
             return "shared library" if self.dynamic().soname else "executable"
         return TYPES.get(self.type, "ELF type %d" % self.type)
 
@@ -136,6 +136,10 @@ class Elf:
         if self._sections is None:
             self._sections = self._read_sections()
         return self._sections
+
+    def section_table(self) -> Tuple[int, int]:
+        """Where the section table stands and how long it is, as the header claims."""
+        return self._shoff, self._shentsize * self._shnum
 
     def section(self, name: str) -> Optional[Section]:
         return next((section for section in self.sections() if section.name == name), None)
@@ -202,28 +206,28 @@ class Elf:
 
     def end_by_headers(self) -> int:
         """Where the last thing ends that the headers announce: a file that is shorter was cut."""
-        ends = [segment.offset + segment.file_size for segment in self.segments() if segment.type == _PT_LOAD]
+        ends = [segment.offset + segment.file_size for segment in self.segments() if segment.type == PT_LOAD]
         ends += [self._shoff + self._shentsize * self._shnum] if self._shoff else []
         return max(ends + [0])
 
     def offset_of(self, address: int) -> Optional[int]:
         """Where the byte that is loaded at an address stands in the file."""
         for segment in self.segments():
-            if segment.type == _PT_LOAD and segment.address <= address < segment.address + segment.file_size:
+            if segment.type == PT_LOAD and segment.address <= address < segment.address + segment.file_size:
                 return segment.offset + address - segment.address
         return None
 
     def interpreter(self) -> str:
         """The program interpreter, ``/lib64/ld-linux-x86-64.so.2``."""
         for segment in self.segments():
-            if segment.type == _PT_INTERP:
+            if segment.type == PT_INTERP:
                 return _text(self.source.read_at(segment.offset, min(segment.file_size, 4096)), 0)
         return ""
 
     def build_id(self) -> str:
         """The build id in hexadecimal, or ``""``."""
         for segment in self.segments():
-            if segment.type == _PT_NOTE:
+            if segment.type == PT_NOTE:
                 data = self.source.read_at(segment.offset, min(segment.file_size, 4096))
                 for name, kind, content in notes(data, self.order):
                     if name == b"GNU" and kind == 3:
@@ -235,7 +239,7 @@ class Elf:
     def _dynamic_entries(self) -> List[Tuple[int, int]]:
         if self._entries is not None:
             return self._entries
-        place = next(((each.offset, each.file_size) for each in self.segments() if each.type == _PT_DYNAMIC), None)
+        place = next(((each.offset, each.file_size) for each in self.segments() if each.type == PT_DYNAMIC), None)
         if place is None:
             section = self.section(".dynamic")
             place = (section.offset, section.size) if section else (0, 0)
@@ -273,6 +277,8 @@ class Elf:
         strings = self._strings()
         needs, definitions = self._versions()
         named = {tag: [strings.at(value) for each, value in entries if each == tag] for tag in (1, 14, 15, 29)}
+        if not all(named[1]):
+            self.problems.append("dynamic section: names of needed libraries are not readable")
         return Dynamic(
             tuple(name for name in named[1] if name),
             (named[14] or [""])[0],

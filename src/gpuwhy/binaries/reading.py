@@ -3,7 +3,7 @@
 import bisect
 import os
 import stat
-from typing import Any, List
+from typing import Any, Dict, List
 
 CHUNK = 1 << 20
 """How much is held at once when a long range is searched."""
@@ -22,6 +22,24 @@ class Source:
     def read_at(self, offset: int, count: int) -> bytes:  # noqa: ARG002 - an interface
         """At most ``count`` bytes from ``offset``; fewer at the end. Raises Unreadable."""
         raise Unreadable(self.name)
+
+    def find(self, pattern: bytes, offset: int, size: int, most: int = 10000) -> List[int]:
+        """Where a pattern stands in a range: at most ``most`` places, without holding the range."""
+        found: List[int] = []
+        end = min(offset + size, self.size)
+        overlap = len(pattern) - 1
+        at, step = offset, 4096  # what is looked for is often near, so the first looks are small
+        while at < end and len(found) < most:
+            data = self.read_at(at, min(step + overlap, end - at))
+            if not data:
+                break
+            place = data.find(pattern)
+            while place >= 0 and len(found) < most:
+                found.append(at + place)
+                place = data.find(pattern, place + 1)
+            at += step
+            step = min(4 * step, CHUNK)
+        return found
 
     def close(self) -> None:
         """Gives back what was opened; a source of memory has nothing."""
@@ -106,12 +124,22 @@ class PartSource(Source):
 
 
 class KeptSource(Source):
-    """The parts of a stream that were kept while it went by. What was not kept reads as nothing."""
+    """The parts of a stream that were kept while it went by. What was not kept reads as nothing.
 
-    def __init__(self, name: str = "") -> None:
+    ``places`` is where patterns stood in the stream, for those that were looked for.
+    """
+
+    def __init__(self, name: str = "", size: int = 0) -> None:
         self.name = name
+        self.size = size
         self.starts: List[int] = []
         self.parts: List[bytes] = []
+        self.places: Dict[bytes, List[int]] = {}
+
+    def find(self, pattern: bytes, offset: int, size: int, most: int = 10000) -> List[int]:
+        places = self.places.get(pattern, [])
+        first = bisect.bisect_left(places, offset)
+        return places[first : min(bisect.bisect_left(places, offset + size), first + most)]
 
     def keep(self, offset: int, data: bytes) -> None:
         """Parts come in the order of the stream; one that lies before the last is put in its place."""
@@ -140,22 +168,3 @@ class KeptSource(Source):
     def kept_bytes(self) -> int:
         """How much is held."""
         return sum(map(len, self.parts))
-
-
-def occurrences(source: Source, offset: int, size: int, pattern: bytes, most: int = 10000) -> List[int]:
-    """Where a pattern stands in a range: at most ``most`` places, without holding the range."""
-    found: List[int] = []
-    end = min(offset + size, source.size)
-    overlap = len(pattern) - 1
-    at, step = offset, 4096  # what is looked for is often near, so the first looks are small
-    while at < end and len(found) < most:
-        data = source.read_at(at, min(step + overlap, end - at))
-        if not data:
-            break
-        place = data.find(pattern)
-        while place >= 0 and len(found) < most:
-            found.append(at + place)
-            place = data.find(pattern, place + 1)
-        at += step
-        step = min(4 * step, CHUNK)
-    return found

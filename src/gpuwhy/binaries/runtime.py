@@ -8,9 +8,9 @@ import re
 from typing import Dict, List, NamedTuple, Optional, Tuple
 
 from .elf import X86_64, Dynamic, Elf
-from .reading import Source, occurrences
+from .reading import Source
 
-_MARKER = b"/cudart.shm."
+MARKER = b"/cudart.shm."
 """A file name that the CUDA runtime uses, so it stands in the data of whatever has the runtime linked in."""
 _RELEASE_MOVED = re.compile(rb"\xc7[\x00-\x07](..)\x00\x00", re.DOTALL)
 """``mov dword [register], 12080``: how cudaRuntimeGetVersion answers on x86-64."""
@@ -82,7 +82,7 @@ def cuda_runtime_of(elf: Elf, dynamic: Dynamic, names: List[str]) -> CudaRuntime
     if needed or called or not has_code or elf.type not in (2, 3):
         return CudaRuntime(needed, False, "", 0 if needed else len(called), uses)
     is_embedded = any(
-        occurrences(elf.source, section.offset, section.size, _MARKER, 1)
+        elf.source.find(MARKER, section.offset, section.size, 1)
         for section in elf.sections()
         if section.name.startswith(".rodata") and section.has_bytes
     )
