@@ -32,21 +32,22 @@ _MODEL_OPTION = re.compile(
 _MODEL_FACTS = ("server_args.model", "server_args.model_path", "server_args.model_tag", "server_args.model_id")
 
 
-def engine_of(case: Case) -> str:
-    """The engine the log belongs to, by its own name; ``""`` when the log does not tell."""
+def engine_of(case: Case, match: Match | None = None) -> str:
+    """The engine the log belongs to, else the one whose words the match has; ``""`` when neither tells."""
     found = case.engine or engine_of_messages(
         line.raw for log in case.incident.logs for line in log.lines[:_LONGEST_LOG]
     )
-    return (components.canonical(found) or found) if found else ""
+    found = (components.canonical(found) or found) if found else ""
+    if found in _PROGRAMS or match is None:
+        return found
+    return _engine_by_words(match.text[:1600]) or found
 
 
 def program_of(case: Case, match: Match, default: str = "user-program") -> str:
     """The program that was configured: the engine, else the innermost caller of the loader, else the loader itself."""
-    engine, printed = engine_of(case), _engine_by_words(match.text[:1600])
-    if engine in _PROGRAMS or (engine and not printed):
+    engine = engine_of(case, match)
+    if engine:
         return engine
-    if printed:
-        return printed
     loader = None
     for component in _components_near(case, match):
         if component in GENERIC:

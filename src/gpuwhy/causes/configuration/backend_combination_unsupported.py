@@ -24,7 +24,7 @@ _CAPTURE = says(
 )  # fmt: skip
 _TOGETHER = says(
     "not-together",
-    ("not supported", "not compatible", "incompatible", "cannot be used", "can't be used", "can not be used", "not yet supported", "does not support", "doesn't support", "do not support", "mutually exclusive", "cannot be combined", "cannot be enabled", "cannot be set", "not allowed", "only supports", "only support", "only supported", "only works with", "only be used", "not implemented", "only compatible", "not currently supported", "currently not support", "cannot be specified", "cannot both", "cannot use", "can't use", "not available with", "isn't supported", "not work with", "not valid for this configuration", "unsupported combination", "conflicts with", "in conflict with", "at the same time", "not be used together", "is unsupported", "no valid attention backend"),
+    ("not supported", "not compatible", "incompatible", "cannot be used", "can't be used", "can not be used", "not yet supported", "does not support", "doesn't support", "do not support", "mutually exclusive", "cannot be combined", "cannot be enabled", "cannot be set", "not allowed", "only supports", "only support", "only supported", "only works with", "only be used", "not implemented", "only compatible", "not currently supported", "currently not support", "cannot be specified", "cannot both", "cannot use", "can't use", "not available with", "isn't supported", "not work with", "doesn't work with", "not valid for this configuration", "unsupported combination", "conflicts with", "in conflict with", "at the same time", "not be used together", "is unsupported", "no valid attention backend"),
     r"(?:is|are|was|isn't|aren't)(?: currently| still| yet)?(?: not| n't)? ?(?:currently |yet |officially )?(?:supported|compatible|allowed|implemented|available|unsupported)(?: yet)?(?: \w{1,12}){0,2} (?:with|when|while|for|in|if|alongside|under|by|and|unless|without|on)\b"
     r"|not (?:currently |yet )?(?:supported|compatible|implemented|available)\b|\b(?:incompatible|conflicts?|in conflict) with\b|mutually exclusive|[Uu]nsupported combination"
     r"|(?:cannot|can not|can't|should not|must not)(?: both)? (?:be )?(?:used?|combined|enabled?|set|specif(?:y|ied)|run|work)\b"
@@ -34,8 +34,8 @@ _TOGETHER = says(
 )  # fmt: skip
 _REQUIRES = says(
     "requires-other",
-    ("requires flash_attn", "requires flash attention", "requires flash-attn", "must be disabled", "must be enabled", "must be used with", "must be set when", "to be enabled", "to be disabled", "must set", "please disable", "please enable", "need to be disabled", "needs to be disabled", "requires --", "require --", "must be 1 when", "must be equal", "please set --", "please use --", "must be greater than or equal to", "is smaller than max_", "is larger than max_", "is less than max_", "is greater than max_", "required when", "must be specified when", "must be true when", "must be false when", "is required to", "requires chunked", "requires prefix", "requires eager", "must use", "requires the"),
-    r"requires? (?:[Ff]lash[ _-]?[Aa]tt\w{0,7}|--[\w-]{2,60}|.{3,80} to be (?:enabled|disabled|set)|the \w{2,20} backend|chunked prefill|eager)|(?:must|needs? to|has to|should) be (?:disabled|enabled|used with|set|specified|1|equal|true|false|True|False)\b.{0,80}?(?:when|with|if|for|to)\b"
+    ("requires flash_attn", "requires flash attention", "requires flash-attn", "must be disabled", "must be enabled", "must be used with", "must be set when", "to be enabled", "to be disabled", "must set", "please disable", "please enable", "need to be disabled", "needs to be disabled", "requires --", "require --", "must be 1 when", "must be equal", "please set --", "please use --", "must be greater than or equal to", "is smaller than max_", "is larger than max_", "is less than max_", "is greater than max_", "required when", "must be specified when", "must be true when", "must be false when", "is required to", "requires chunked", "requires page", "requires block", " requires ", "requires prefix", "requires eager", "must use", "requires the"),
+    r"requires? \w{2,40}(?:[ _]size)?[= ](?:of |to be )?[\w.]{1,20} (?:when|with|for|if)\b|requires? (?:[Ff]lash[ _-]?[Aa]tt\w{0,7}|--[\w-]{2,60}|.{3,80} to be (?:enabled|disabled|set)|the \w{2,20} backend|chunked prefill|eager)|(?:must|needs? to|has to|should) be (?:disabled|enabled|used with|set|specified|1|equal|true|false|True|False)\b.{0,80}?(?:when|with|if|for|to)\b"
     r"|(?:[Pp]lease|must) (?:disable|enable|set|use) .{0,80}(?:when|with|for|if|to use|instead)\b|max_\w{3,40} \(\d{1,9}\) (?:is (?:smaller|larger|less|greater) than|must be (?:greater|less) than or equal to) max_\w{3,40}"
     r"|[Pp]lease (?:set|use|disable|enable) --[\w-]{2,60}",
 )  # fmt: skip
@@ -105,7 +105,7 @@ def backend_combination_unsupported(case: Case) -> Judgement:
     clash = _said(case) or _captured(case)
     if clash is None:
         return None
-    engine = program.engine_of(case)
+    engine = program.engine_of(case, clash.match)
     seen = case.evidence(clash.match, _statement(clash))
     missing = _missing(case, clash)
     return Verdict(
@@ -214,7 +214,7 @@ def _dispatch(case: Case) -> Evidence | None:
 
 def _is_usual_dispatch(case: Case, clash: Clash) -> bool:
     """In SGLang work that is not joined at the end of a capture is usually that of DeepEP's normal kernels."""
-    return "unjoined" in clash.match.text and program.engine_of(case) == "sglang"
+    return "unjoined" in clash.match.text and program.engine_of(case, clash.match) == "sglang"
 
 
 def _in_command(case: Case, feature: Feature) -> Evidence | None:

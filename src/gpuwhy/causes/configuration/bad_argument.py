@@ -20,7 +20,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 _PARSER = says(
     "parser",
     ("unrecognized arguments", "unrecognised arguments", "invalid choice", "the following arguments are required", "expected one argument", "expected at least one argument", "invalid int value", "invalid float value", "invalid value", "ambiguous option", "ignored explicit argument", "not allowed with argument", "no such option", "got unexpected extra argument", "unexpected argument", "unknown flag", "unknown shorthand flag", "unknown command", "unknown argument", "invalid argument:", "error while handling argument", "unknown command line flag", "required arguments were not provided", "unknown option", "cannot be converted to", "invalid loads value", "unrecognized option", "invalid option", "missing option", "requires an argument", "missing argument", "flag provided but not defined", "isn't valid for", "invalid_value", "expects a value"),
-    r"^(?:\S{1,80} )?(?P<program>[\w./-]{1,80}(?: \w{2,20})?): error: (?:unrecognized arguments: (?P<extra>.{1,400})|argument (?P<option>[\w/, -]{1,80}?): (?:invalid choice: (?P<choice>.{1,80}?) \(|.{0,200})|the following arguments are required: (?P<required>.{1,200})|ambiguous option: (?P<option2>\S{1,80})|.{0,200})"
+    r"(?:^|[\s|\]])(?P<program>[\w./-]{1,80}(?: \w{2,20})?): error: (?:[Nn]o such option:? (?P<option14>-\S{1,80})|unrecognized arguments: (?P<extra>.{1,400})|argument (?P<option>[\w/, -]{1,80}?): (?:invalid choice: (?P<choice>.{1,80}?) \(|.{0,200})|the following arguments are required: (?P<required>.{1,200})|ambiguous option: (?P<option2>\S{1,80})|.{0,200})"
     r"|(?:error: )?unrecognized arguments: (?P<extra2>.{1,400})"
     r"|[Nn]o such option: (?P<option3>-\S{1,80})|unexpected argument '(?P<option4>[^']{1,80})'(?: found)?|[Uu]nknown (?:shorthand )?flag: '?(?P<option5>[^\s']{1,80})|error: (?:invalid|unknown) argument: (?P<option6>\S{1,80})"
     r"|error while handling argument \"(?P<option7>[^\"]{1,80})\"|Unknown command line flag '(?P<option8>[^']{1,80})'|required arguments were not provided|[Gg]ot unexpected extra argument|flag provided but not defined: (?P<option9>\S{1,80})"
@@ -56,7 +56,7 @@ _BUILD_OPTION = re.compile(
 _SERVE = re.compile(
     r"^(?:serve\b|vllm\b|python3?\b|sglang\b|bash\b|sh\b|/bin/|launch_server|-m vllm|-m sglang|ollama\b|llama-server|trtllm-serve|/opt/|/usr/|exec\b|-c\b)"
 )
-_ENGINE_OF_PROGRAM = (("api_server", "vllm"), ("vllm", "vllm"), ("launch_server", "sglang"), ("sglang", "sglang"), ("lmdeploy", "lmdeploy"), ("trtllm", "tensorrt-llm"), ("text-generation-launcher", "text-generation-inference"), ("llama-", "llama.cpp"), ("main", ""), ("ollama", "ollama"))  # fmt: skip
+_ENGINE_OF_PROGRAM = (("api_server", "vllm"), ("vllm", "vllm"), ("launch_server", "sglang"), ("sglang", "sglang"), ("lmdeploy", "lmdeploy"), ("trtllm", "tensorrt-llm"), ("text-generation-launcher", "text-generation-inference"), ("llama-", "llama.cpp"), ("main", ""), ("ollama", "ollama"), ("docker", "container-engine"))  # fmt: skip
 _REQUEST = re.compile(
     r"/v1/|HTTP/1\.1|BadRequest|request body|\"(?:POST|GET)|ChatCompletionRequest|CompletionRequest|EmbeddingRequest"
 )
@@ -216,7 +216,9 @@ def _parsed(case: Case) -> Argument | None:
     return None
 
 
-_USAGE = re.compile(r"^[Uu]sage: (?:python3? -m )?(?P<program>[\w./-]{1,80})")
+_USAGE = re.compile(
+    r"^[Uu]sage:\s{1,4}(?:python3? -m )?(?P<program>[\w./-]{1,80})|^(?:See|Run|Try) ['\"](?P<program2>[\w./-]{1,80})"
+)
 
 
 def _of_usage(case: Case, match: Match) -> str:
@@ -224,7 +226,7 @@ def _of_usage(case: Case, match: Match) -> str:
     for line in case.lines_around(match, 15, 10):
         found = _USAGE.search(line.text[:300])
         if found is not None:
-            return found["program"]
+            return str(found["program"] or found["program2"])
     return ""
 
 
@@ -250,7 +252,7 @@ def _engine(case: Case, who: str, match: Match | None = None) -> str:
     for part, engine in _ENGINE_OF_PROGRAM:
         if engine and part in lowered:
             return engine
-    found = program.engine_of(case)
+    found = program.engine_of(case, match)
     if found or match is None:
         return found
     text = f"{match.text[:1600]} {str(case.facts.value('command') or '')[:4000]}"
@@ -289,7 +291,7 @@ def _validated(case: Case) -> Argument | None:
             continue  # other validations have a message of their own, which another cause reads
         if _REQUEST.search(text):
             continue
-        engine = program.engine_of(case) or _owner(match)
+        engine = program.engine_of(case, match) or _owner(match) or _validated_class(case)
         if name is not None:
             if not _is_called_by_user(case, match):
                 continue
@@ -304,6 +306,12 @@ def _validated(case: Case) -> Argument | None:
         )
         return Argument(match, kind, Certainty.LIKELY, 74, engine)
     return None
+
+
+def _validated_class(case: Case) -> str:
+    """The engine of the class whose validation failed, named in the headline above the field."""
+    headlines = (match for match in case.all(_VALIDATION.name) if match.group("class") is not None)
+    return next((engine for match in headlines if (engine := program.engine_of(case, match))), "")
 
 
 def _owner(match: Match) -> str:
@@ -332,7 +340,7 @@ def _valued(case: Case) -> Argument | None:
             continue
         if _COMPILERS.search(text[:120]) or _is_of_build(match):
             continue
-        engine = program.engine_of(case)
+        engine = program.engine_of(case, match)
         if "does not match the quantization" in text:
             return Argument(match, "value", Certainty.PROVEN, 80, engine, "--quantization", "remove")
         if "--tool-call-parser" in text:
@@ -466,7 +474,8 @@ def _remedies(argument: Argument, who: str) -> tuple[Remedy, ...]:
 
 
 def _of_entrypoint(argument: Argument) -> tuple[Remedy, ...]:
-    if argument.value.startswith("-") or (" " in argument.value and not _SERVE.match(argument.value)):
+    is_executed = argument.match.sign == _ENTRYPOINT.name and argument.match.group("file") is None
+    if is_executed or argument.value.startswith("-"):
         value = "the program before its options, each word by itself"
         return (
             Remedy(kind="container", name="command", value=value, summary="Name the program after the image: the image starts none by itself (each word an entry of its own)"),

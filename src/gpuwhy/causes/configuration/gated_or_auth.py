@@ -150,7 +150,7 @@ def _refusal(case: Case) -> Refusal | None:
     status = _first(case, _STATUS.name)
     if status is not None:
         near = _near(case, status, _GATED_WORDS) is not None
-        is_failure = program.in_event(status)
+        is_failure = program.is_failure(status)
         return Refusal(status, _host(status), near, Certainty.PROVEN if is_failure and near else Certainty.LIKELY if is_failure else Certainty.POSSIBLE, 84 if is_failure else 45)  # fmt: skip
     registry = _first(case, _REGISTRY.name)
     if registry is not None:

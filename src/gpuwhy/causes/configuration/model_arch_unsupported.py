@@ -37,7 +37,7 @@ _TRANSFORMERS = says(
 )  # fmt: skip
 _ENGINE = says(
     "engine-list",
-    ("are not supported for now", "is not supported for now", "has no vllm implementation", "has no sglang implementation", "unsupported architectures", "unsupported model type", "unsupported model arch", "isn't supported yet", "model type", "is not supported for causal", "unknown model type", "unsupported model", "turbomind does not support", "failed to infer model", "not supported by tensorrt", "is not a supported model", "does not have a registered", "unknown model class", "not supported yet!", "model architecture", "no config builder", "model_arch", "not supported by turbomind", "rewrite for"),
+    ("are not supported for now", "is not supported for now", "has no vllm implementation", "has no sglang implementation", "unsupported architectures", "unsupported model type", "unsupported model arch", "forcausallm is not supported", "forconditionalgeneration is not supported", "isn't supported yet", "model type", "is not supported for causal", "unknown model type", "unsupported model", "turbomind does not support", "failed to infer model", "not supported by tensorrt", "is not a supported model", "does not have a registered", "unknown model class", "not supported yet!", "model architecture", "no config builder", "model_arch", "not supported by turbomind", "rewrite for"),
     r"Model architectures? \[?['\"]?(?P<name>[\w.-]{2,80})['\"]?[^\n]{0,120}?\]? (?:are|is) not supported(?: for now)?"
     r"|(?P<name2>[A-Z]\w{2,80}) has no (?:vLLM|SGLang|SGlang) implementation"
     r"|Unsupported (?:model )?(?:architectures?|arch|types?|models?)[:=]? ?[\[\"'`]{0,3}(?P<name3>[A-Za-z][\w./-]{1,80})"
@@ -48,6 +48,7 @@ _ENGINE = says(
     r"|Unsloth: (?P<name8>[\w./ -]{2,120}) (?:is )?not supported yet"
     r"|rewrite for (?P<name9>[\w.']{2,120}) is not available"
     r"|[Ff]ailed to infer model type|is not a supported model (?:type|architecture)"
+    r"|\bModel (?P<name11>[A-Z]\w{2,80}) is not supported"
     r"|Unknown architecture for AutoModel\w{0,40}: (?P<name10>\w{2,80})",
 )  # fmt: skip
 _LLAMA_VARIETY = says(
@@ -283,7 +284,7 @@ def _missing(case: Case, sought: Sought, installed: str | None) -> tuple[Missing
 
 def _remedies(case: Case, sought: Sought, first: str | None) -> tuple[Remedy, ...]:
     who = sought.program
-    engine = program.engine_of(case)
+    engine = program.engine_of(case, sought.match) or who
     wanted = f">={first}" if first else "newer"
     told = f"{who} {first} or newer" if first else f"a release of {who} that lists the architecture"
     remedies = [Remedy(kind="package", name=who, value=wanted, summary=f"Install {told}", check=(f"python -m pip show {who}",) if who not in ("ollama", "llama.cpp") else ())]  # fmt: skip

@@ -382,7 +382,7 @@ def _remedies(case: Case, limit: Limit, who: str) -> tuple[Remedy, ...]:
 def _plain_kernels(case: Case, limit: Limit) -> tuple[Remedy, ...]:
     """The method's older kernels, which have smaller blocks and need less of the GPU."""
     text = f"{limit.match.text} {limit.scheme}".lower()
-    engine = program.engine_of(case)
+    engine = program.engine_of(case, limit.match)
     if ("marlin" not in text and "min_thread" not in text and "tile_" not in text) or engine not in (
         "",
         "vllm",

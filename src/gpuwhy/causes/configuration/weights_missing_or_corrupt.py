@@ -388,7 +388,7 @@ def _remedies(case: Case, damage: Damage) -> tuple[Remedy, ...]:
         rank=1,
     )
     if damage.kind in ("absent", "name"):
-        engine = program.engine_of(case)
+        engine = program.engine_of(case, damage.match)
         named = msgspec.structs.replace(path, name="--model-path" if engine == "sglang" else path.name)
         is_local = damage.path is not None and _PLAIN_PATH.search(damage.path) is not None
         return (mount, named, fetch) if damage.kind == "name" else (fetch, mount, named) if is_local else (fetch, named)

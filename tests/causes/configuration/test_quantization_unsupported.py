@@ -1,0 +1,92 @@
+"""Quantisation methods whose kernels cannot serve the GPU, the shapes or the weights."""
+
+from __future__ import annotations
+
+import pytest
+
+ID = "quantization-unsupported"
+
+CAPABILITY = "ValueError: The quantization method gptq_marlin is not supported for the current GPU. Minimum capability: 80. Current capability: 75.\n"
+SHARE = "ValueError: Weight input_size_per_partition = {share} is not divisible by min_thread_k = 128. Consider reducing tensor_parallel_size or running with --quantization gptq.\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        CAPABILITY,
+        "(VllmWorker rank=0 pid=5) ERROR 03-01 [multiproc_executor.py:500] RuntimeError: Quantization scheme is not supported for the current GPU. Min capability: 80. Current capability: 75.\n",
+        "ValueError: torch.bfloat16 is not supported for quantization method awq. Supported dtypes: [torch.float16]\n",
+        "ValueError: Unknown quantization method: fp4. Must be one of ['aqlm', 'awq'].\n",
+        "ValueError: Failed to find a kernel that can implement the WNA16 linear layer. Reasons: \n MacheteLinearKernel requires capability 90, current compute capability is 75\n",
+        "ValueError: Your GPU does not support Int8 Matmul!\n",
+        "NotImplementedError: No compressed-tensors compatible scheme was found.\n",
+        "ValueError: Currently, only 4-bit weight quantization is supported for AWQ, but got 8 bits.\n",
+        "ValueError: Marlin does not support weight_bits = uint4. Only types = [] are supported (for group_size = 128, device_capability = 75, zp = True).\n",
+        "AssertionError: AWQ kernels only support SM75 and later GPUs\n",
+    ],
+)
+def test_engines_refuse_in_many_words(judge_report, text):
+    assert judge_report(text).findings[0].cause == ID
+
+
+def test_a_stated_minimum_and_the_gpus_capability_prove_it(judge_report, finding):
+    found = finding(judge_report(CAPABILITY), ID)
+    assert (found.certainty.value, found.component) == ("proven", "vllm")
+    assert "compute capability >= 8.0" in [remedy.value for remedy in found.remedies]
+    assert ("flag", "--quantization", "gptq") in [(remedy.kind, remedy.name, remedy.value) for remedy in found.remedies]
+
+
+def test_a_gpu_that_is_good_enough_rules_it_out(judge_report):
+    text = "ValueError: The quantization method awq is not supported for the current GPU. Minimum capability: 75.\n"
+    judgement = judge_report(text, {"cc": "8.0"})
+    assert ID in [excluded.cause for excluded in judgement.ruled_out]
+    assert judge_report(text, {"cc": "7.0"}).findings[0].cause == ID
+
+
+def test_a_type_that_the_method_lacks_is_replaced(judge_report, finding):
+    text = (
+        "ValueError: torch.bfloat16 is not supported for quantization method awq. Supported dtypes: [torch.float16]\n"
+    )
+    assert tuple(getattr(finding(judge_report(text), ID).remedies[0], key) for key in ("name", "value")) == ("--dtype", "float16")  # fmt: skip
+
+
+def test_what_does_not_divide_on_one_gpu_is_the_models_shape(judge_report, finding):
+    found = finding(judge_report(SHARE.format(share=10944), {"command": "vllm serve acme/M-AWQ"}), ID)
+    assert found.certainty.value == "proven"
+    assert ("patch", "64") in [(remedy.kind, remedy.value) for remedy in found.remedies]
+    assert "reducing the tensor-parallel size" in [vain.what for vain in found.not_remedies]
+
+
+def test_arithmetic_tells_the_shape_from_the_parallel_size(judge_report):
+    command = {"command": "vllm serve acme/M-GPTQ --tensor-parallel-size 8"}
+    assert judge_report(SHARE.format(share=3700), command).findings[0].cause == ID
+    causes = [found.cause for found in judge_report(SHARE.format(share=3696), command).findings]
+    assert causes[0] == "parallel-size-invalid"
+    assert ID not in causes
+
+
+def test_a_share_without_a_known_size_stays_open(judge_report, finding):
+    found = finding(judge_report(SHARE.format(share=3696)), ID)
+    assert found.certainty.value == "possible"
+    assert [missing.key for missing in found.missing] == ["command"]
+    assert "parallel-size-invalid" in found.rivals
+
+
+@pytest.mark.parametrize(
+    ("text", "cause"),
+    [
+        ("ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0. Your Tesla T4 GPU has compute capability 7.5.\n", "dtype-unsupported-by-gpu"),
+        ("triton.compiler.errors.CompilationError: type fp8e4nv not supported in this architecture. The supported fp8 dtypes are ('fp8e4b15', 'fp8e5')\n", "dtype-unsupported-by-gpu"),
+        ("ValueError: BitsAndBytes quantization with TP or PP is not supported yet. Please use prequantized BNB models with TP 1.\n", "backend-combination-unsupported"),
+        ("ValueError: Quantization method specified in the model config (compressed-tensors) does not match the quantization method specified in the `quantization` argument (awq).\n", "bad-argument"),
+    ],
+)  # fmt: skip
+def test_near_misses_belong_to_their_own_causes(judge_report, text, cause):
+    causes = [found.cause for found in judge_report(text).findings]
+    assert causes[0] == cause
+    assert ID not in causes
+
+
+def test_remarks_of_a_start_that_goes_on_are_no_fault(judge_report):
+    text = "WARNING 04-19 17:25:10 config.py:211] awq quantization is not fully optimized yet. The speed can be slower than non-quantized models.\n"
+    assert ID not in [found.cause for found in judge_report(text).findings]
