@@ -66,6 +66,8 @@ IMEX = says(
     r"(?:nvidia-)?imex\b.{0,80}(?:not (?:running|installed|ready|found|configured)|fail|unavailable|missing|error|down|inactive|timed? ?out)|(?:no|missing|without|require\w{0,2}|need\w{0,2}).{0,30}\bIMEX (?:channel|daemon|domain)|/dev/nvidia-caps-imex-channels\S{0,12}.{0,40}(?:No such|not|missing|Permission)",
 )  # fmt: skip
 
+NO_SWITCH = re.compile(r"NV_WARN_NOTHING_TO_DO|Nothing to do", re.IGNORECASE)
+"""What Fabric Manager says on a machine without NVSwitches: noise."""
 _FULL = re.compile(r"\b\d{3}\.\d{2,3}(?:\.\d{2,3})?\b")
 _PACKAGE = re.compile(r"fabric[-_]?manager", re.IGNORECASE)
 _INSTALLED = re.compile(
@@ -127,6 +129,9 @@ def read_manager(case: Case) -> Manager:
     has_switch: bool | None = None
     if isinstance(switch, Fact):
         has_switch, evidence["nvswitch"] = bool(switch.value), switch.evidence
+    errors = case.fact("gpu_errors")
+    if isinstance(errors, Fact) and "Fabric State" in str(errors.value):
+        evidence["fabric"] = errors.evidence
     return Manager(_state(said), said, version, driver, has_switch, evidence)
 
 
@@ -194,7 +199,7 @@ def first(case: Case, *signs: str) -> Match | None:
     """The first match of these signs that is neither quoted code nor a debug line, in the order of the signs."""
     for sign in signs:
         for match in case.all(sign):
-            if not match.is_code and match.line.level != "debug":
+            if not match.is_code and match.line.level != "debug" and not NO_SWITCH.search(match.text):
                 return match
     return None
 

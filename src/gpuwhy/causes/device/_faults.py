@@ -97,6 +97,11 @@ class Fault(Struct, frozen=True):
         return self.sign == SXID.name
 
     @property
+    def is_hearsay(self) -> bool:
+        """Somebody's words about an Xid, not the message itself."""
+        return self.sign == TYPED_XID.name and not self.is_kernels
+
+    @property
     def name(self) -> str:
         """``Xid 79``, ``SXid 20034``, or nothing."""
         return "" if self.number is None else f"{'SXid' if self.is_switch else 'Xid'} {self.number}"

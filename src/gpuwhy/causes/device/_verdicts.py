@@ -12,17 +12,22 @@ from gpuwhy.model.finding import Certainty, Link, Missing
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 FAMILY = "Driver, device and fabric"
+_DAY = 86400
 FIRST, LITERAL, TYPED, LATER, SYMPTOM = 88, 80, 62, 18, 25
 """Strength: first line of the kernel, a program's literal error, somebody's words, a line after another's, a symptom."""
 
 
 class Reading(Struct, frozen=True):
-    """The faults of a case as one cause sees them. ``own`` is its leading fault, ``first`` the one that leads at all."""
+    """The faults of a case as one cause sees them. ``own`` is its leading fault, ``first`` the one that leads at all.
+
+    ``is_long_past``: the failure came more than a day after the fault.
+    """
 
     own: Fault
     first: Fault
     all: tuple[Fault, ...]
     own_all: tuple[Fault, ...]
+    is_long_past: bool = False
 
     @property
     def leads(self) -> bool:
@@ -30,15 +35,16 @@ class Reading(Struct, frozen=True):
 
     @property
     def certainty(self) -> Certainty:
-        if not self.leads:
+        if not self.leads or self.is_long_past:
             return Certainty.POSSIBLE
-        return Certainty.LIKELY if self.own.sign == faults.TYPED_XID.name else Certainty.PROVEN
+        is_weak = self.own.is_hearsay or self.own.sign == faults.SURPRISE.name
+        return Certainty.LIKELY if is_weak else Certainty.PROVEN
 
     @property
     def strength(self) -> int:
-        if not self.leads:
+        if not self.leads or self.is_long_past:
             return LATER
-        if self.own.sign == faults.TYPED_XID.name:
+        if self.own.is_hearsay:
             return TYPED
         return FIRST if self.own.is_kernels else LITERAL
 
@@ -71,7 +77,12 @@ def read(case: Case, part: str) -> Reading | None:
     if not own or first is None:
         return None
     leader = first if first.part == part else own[0]
-    return Reading(leader, first, found, own)
+    if leader.sign == faults.SURPRISE.name:  # the port's line; the driver's own names the GPU
+        leader = next((fault for fault in own if fault.sign != faults.SURPRISE.name), leader)
+    primary = case.incident.primary_event
+    felt = primary.time if primary is not None and primary.kind != "kernel" else None
+    is_long_past = felt is not None and leader.time is not None and felt - leader.time > _DAY
+    return Reading(leader, first, found, own, is_long_past)
 
 
 def chain(reading: Reading, root: str, statement: str) -> tuple[Link, ...]:

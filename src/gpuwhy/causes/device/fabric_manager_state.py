@@ -16,7 +16,6 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 _PREREQUISITE = re.compile(fabric.PREREQUISITE.pattern, re.IGNORECASE)
 _MISMATCH = re.compile(fabric.MISMATCH.pattern, re.IGNORECASE)
 _UMAD = re.compile(r"umad", re.IGNORECASE)
-_NO_SWITCH = re.compile(r"NV_WARN_NOTHING_TO_DO|Nothing to do", re.IGNORECASE)
 _CONFIDENTIAL = re.compile(r"confidential|\bCC mode|conf-compute|\bTDX\b|SEV-SNP", re.IGNORECASE)
 
 
@@ -84,7 +83,7 @@ def _decisive(case: Case) -> Match | None:
     """What names the reason; else the symptom that stands in the failure."""
     felt = fabric.first(case, fabric.NOT_READY.name)
     named = fabric.first(case, fabric.PREREQUISITE.name)
-    unit = next((m for m in case.all(fabric.UNIT_LINE.name, fabric.INITIALISE.name) if not m.is_code and not _NO_SWITCH.search(m.text)), None)  # fmt: skip
+    unit = fabric.first(case, fabric.UNIT_LINE.name, fabric.INITIALISE.name)
     multicast = fabric.first(case, fabric.MULTICAST.name)
     if named is not None and (felt is not None or unit is not None or "abric" in named.text or "nvlsm" in named.text.lower()):  # fmt: skip
         return named
@@ -98,10 +97,11 @@ def _verdict(case: Case, manager: Manager, match: Match, seen: Evidence) -> Verd
     restarted = fabric.restarted(case)
     felt = fabric.first(case, fabric.NOT_READY.name)
     reason = told[0] if told is not None else restarted if restarted is not None else None
-    certainty, strength = _certainty(manager, match, felt, reason)
+    names_it = any("Fabric Manager" in m.text for m in case.all(fabric.MULTICAST.name))
+    certainty, strength = _certainty(manager, match, felt, reason, names_it=names_it)
     consequence = case.evidence(felt, "CUDA waits for the fabric") if felt is not None and felt is not match else None
     is_restart = restarted is not None or (match.sign == fabric.MULTICAST.name and manager.state in ("active", ""))
-    known = manager.shown("state", "nvswitch")
+    known = manager.shown("state", "fabric", "nvswitch")
     return Verdict(
         certainty=certainty,
         component="fabric-manager",
@@ -122,13 +122,14 @@ def _verdict(case: Case, manager: Manager, match: Match, seen: Evidence) -> Verd
     )  # fmt: skip
 
 
-def _certainty(manager: Manager, match: Match, felt: Match | None, reason: Evidence | None) -> tuple[Certainty, int]:
+def _certainty(
+    manager: Manager, match: Match, felt: Match | None, reason: Evidence | None, *, names_it: bool
+) -> tuple[Certainty, int]:
     is_down = manager.state in ("absent", "stopped")
     if match.sign == fabric.MULTICAST.name:
         if reason is not None:
             return Certainty.LIKELY, 72
-        literal = "Fabric Manager" in match.text
-        return (Certainty.LIKELY, 60) if literal else (Certainty.POSSIBLE, 58 if "nvls" in match.text.lower() else 40)
+        return (Certainty.LIKELY, 60) if names_it else (Certainty.POSSIBLE, 58 if "nvls" in match.text.lower() else 40)
     if match.sign == fabric.IMEX.name:
         return Certainty.POSSIBLE, 40
     is_named = match.sign in (fabric.PREREQUISITE.name, fabric.UNIT_LINE.name)
@@ -138,7 +139,11 @@ def _certainty(manager: Manager, match: Match, felt: Match | None, reason: Evide
     if felt is not None:
         if manager.state == "failed":
             return Certainty.LIKELY if manager.differs is False else Certainty.POSSIBLE, 66
-        return (Certainty.LIKELY, 60) if manager.state == "active" or manager.has_switch else (Certainty.POSSIBLE, 55)
+        return (
+            (Certainty.LIKELY, 60)
+            if manager.state == "active" or manager.has_switch or "fabric" in manager.evidence
+            else (Certainty.POSSIBLE, 55)
+        )
     if match.sign == fabric.PREREQUISITE.name:
         return Certainty.LIKELY, 74
     return (Certainty.LIKELY, 56) if manager.has_switch or is_down else (Certainty.POSSIBLE, 45)

@@ -80,6 +80,9 @@ def host_kernel_bug(case: Case, experiments: Experiments | Unknown) -> Judgement
     oops = next((match for match in case.all("oops") if not match.is_code and _is_on_the_way(case, match)), None)
     said = next((match for match in case.all("older-kernel-works") if not match.is_code), None)
     refused = pinned or next((m for m in case.all("peer-pages", "registration") if not m.is_code), None)
+    is_mapping = refused is not None and refused.sign == "registration" and "ibv" not in refused.text
+    if is_mapping and said is None and _older_works(experiments) is None:
+        return None  # cudaHostRegister has many reasons of its own
     if refused is None and oops is None and not (cma is not None and case.incident.is_failure):
         return None
     limit, known = _memlock(case)
@@ -201,7 +204,16 @@ def _remedies(case: Case, cma: Contradiction | None) -> tuple[Remedy, ...]:
         summary=f"Boot the kernel of before{f' (not {running})' if running else ''}, and hold its package until a corrected one is out",
         cost="root and a reboot", check=("uname -r",), limits=("the driver's module must exist for that kernel (DKMS)",),
     )  # fmt: skip
+    if _is_of_hmm(case):
+        hmm = Remedy(kind="kernel", name="uvm_disable_hmm", value="1", summary="Load nvidia_uvm with uvm_disable_hmm=1: it then keeps off the kernel's HMM", cost="root; the module is reloaded", is_sure=False)  # fmt: skip
+        return (hmm, older)
     return (handover, older) if cma is not None and "kho=off" not in cmdline else (older,)
+
+
+def _is_of_hmm(case: Case) -> bool:
+    """The kernel failed in what lets the GPU reach pageable memory (HMM)."""
+    lines = [line.text for match in case.all("oops")[:3] for line in (match.line, *case.lines_around(match, 2, 40))]
+    return any(re.search(r"uvm_hmm|hmm_range", text[:400]) for text in lines)
 
 
 _IN_VAIN = (

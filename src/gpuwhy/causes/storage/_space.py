@@ -33,7 +33,7 @@ _OTHER = re.compile(
     r"inotify|fsnotify|file watchers|watch(?:es|ing)\b|/sys/fs/cgroup|cgroup.{0,60}no space|semget|msgget|\bbpf\b|epoll_ctl|keyctl|ibv_\w{2,30}|no space left in (?:vector|buffer|context)|KV cache", re.IGNORECASE
 )  # fmt: skip
 """ENOSPC of the kernel's tables: watches, control groups, semaphores, epoll. No disk is full."""
-_WHERE = re.compile(_PATH)
+_WHERE = re.compile(rf"(?<![\w.)]){_PATH}")
 _WRITES = re.compile(r"(?:write|mkdir|open|create|copy|copying|extract\w{0,4}|creating|writing|saving|to|file|path)\b[^/\n~]{0,30}(?P<path>(?:/|~/)[\w.@+=:~-]{1,80}/[\w./@+=:~-]{1,300})")  # fmt: skip
 
 

@@ -35,7 +35,9 @@ _HOLDERS = (
     Holder("pod", re.compile(r"ephemeral[- ](?:local )?storage|DiskPressure|\bevict", re.IGNORECASE), "", "ephemeral-storage"),
     Holder("ollama", re.compile(r"\.ollama\b|ollama/models|ollama (?:pull|create|run)\b", re.IGNORECASE), "OLLAMA_MODELS", "model volume"),
     Holder("pip", re.compile(r"\bpip\d?\b|Could not install packages|\buv (?:pip|sync|add)\b|\.whl\b|wheel", re.IGNORECASE), "TMPDIR", "temporary files"),
+    Holder("saving", re.compile(r"[Ee]rror while serializing|PytorchStreamWriter|inline_container|torch\.save|save_pretrained|save_file\b|saving (?:the )?(?:model|checkpoint)", re.IGNORECASE), "", "output volume"),
     Holder("ray", re.compile(r"/tmp/ray|raylet|object_spilling|file_system_monitor|object store", re.IGNORECASE), "RAY_TMPDIR", "/tmp/ray"),
+    Holder("vllm", re.compile(r"\.cache/vllm\b|VLLM_CACHE_ROOT", re.IGNORECASE), "VLLM_CACHE_ROOT", "vllm cache"),
     Holder("hub", re.compile(r"huggingface|hf_hub|hf_xet|hf_transfer|snapshot_download|models--|\bxet\b|CAS service|blobs/|safetensors|modelscope|file_download|Fetching \d", re.IGNORECASE), "HF_HOME", "cache volume"),
     Holder("triton", re.compile(r"triton/runtime/cache|\.triton\b|TRITON_CACHE", re.IGNORECASE), "TRITON_CACHE_DIR", "triton cache"),
     Holder("inductor", re.compile(r"torchinductor|_inductor|torch_compile_cache", re.IGNORECASE), "TORCHINDUCTOR_CACHE_DIR", "inductor cache"),
@@ -180,7 +182,8 @@ def _certainty(case: Case, match: Match, path: str, known: Space | None, holder:
         return Certainty.PROVEN, 76
     is_full = known is not None and known.available is not None and known.available < space.GIB
     if match.sign in ("writer-fails", "nearly-full"):
-        return (Certainty.LIKELY, 62) if is_full else (Certainty.POSSIBLE, 44)
+        is_writer = match.sign == "writer-fails" and "PytorchStreamWriter" in match.text
+        return (Certainty.LIKELY, 62) if is_full or is_writer else (Certainty.POSSIBLE, 44)
     if is_full or path or holder.name or "os error 112" in match.text or "quota" in match.text.lower():
         return (Certainty.PROVEN, 80) if is_failure or is_full else (Certainty.LIKELY, 72)
     return Certainty.LIKELY, 58
@@ -221,7 +224,7 @@ def _remedies(holder: Holder, path: str) -> tuple[Remedy, ...]:
     if holder.name == "pod":
         found.append(Remedy(kind="config", name="ephemeral-storage", value="higher", summary="A higher limit of ephemeral storage, or a volume for the cache", rank=0))  # fmt: skip
         found.append(Remedy(kind="config", name="cache volume", value="persistent volume", summary="Mount a volume for the model cache", rank=1))  # fmt: skip
-    if holder.name in ("", "checkpoint"):
+    if holder.name in ("", "checkpoint", "saving"):
         found.append(Remedy(kind="hardware", name="storage", value="larger", summary="A larger disk or volume", is_sure=False))  # fmt: skip
     return (*found, free)
 

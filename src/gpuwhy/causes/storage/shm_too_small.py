@@ -23,8 +23,9 @@ _TIGHT = 32 * space.MIB
 _DEFAULT = 64 * space.MIB
 _SIZE = re.compile(r"\(size (?P<size>\d{3,15})\)|to (?P<to>\d{3,15}) bytes|requested size \(?(?P<asked>\d{3,15})|of size (?P<of>\d{3,15})")  # fmt: skip
 _STALE = re.compile(r"worked (?:before|yesterday|days|for)|after (?:a |several |some )?(?:crash|restart)|stale|left[- ]?over|leftover|previous run", re.IGNORECASE)  # fmt: skip
+_GUESSED = re.compile(r"possible|might be", re.IGNORECASE)
 _GIVEN = re.compile(r"--shm-size[= ]|--ipc[= ]host|shm_size:|ipc: ?[\"']?host|medium: ?[\"']?Memory", re.IGNORECASE)
-_BUS = r"\bBus error\b|\bSIGBUS\b|\bsignal[: ]{1,2}7\b|(?:exit ?code|exitcode|exit status|exited with(?: code)?|status)\W{1,6}(?:-7|135)\b|Non-existent physical address"
+_BUS = r"(?<!PCIe )(?<!PCI )\bBus error(?!: severity)\b|\bSIGBUS\b|\bsignal[: ]{1,2}7\b|(?:exit ?code|exitcode|exit status|exited with(?: code)?|status)\W{1,6}(?:-7|135)\b|Non-existent physical address"
 
 
 @cause(
@@ -146,7 +147,7 @@ def _certainty(match: Match, shm: Space | None, *, is_stated: bool) -> tuple[Cer
     if is_stated:
         is_literal = match.sign in ("nccl-segment", "torch-workers", space.NO_SPACE.name) or "No space" in match.text
         has_room = shm is not None and shm.available is not None and shm.available > _ROOMY
-        is_certain = is_literal and not has_room and (match.sign != "torch-workers" or "possible" not in match.text)
+        is_certain = is_literal and not has_room and (match.sign != "torch-workers" or not _GUESSED.search(match.text))
         return (Certainty.PROVEN, 84) if is_certain else (Certainty.LIKELY, 76 if is_literal else 58)
     if is_tight or is_small:
         return Certainty.LIKELY, 66
@@ -179,11 +180,12 @@ def _title(shm: Space | None, needed: int | None) -> str:
 
 
 def _missing(case: Case) -> tuple[Missing, ...]:
-    asked = (
-        case.missing("df./dev/shm", "how large /dev/shm is where the process runs, and how full", "df -B1 /dev/shm; ls -l /dev/shm"),
-        case.missing("shm_bytes", "its size", "df -B1 --output=size /dev/shm"),
-    )  # fmt: skip
-    return tuple(each for each in asked[: 1 if asked[0] is not None else 2] if each is not None)
+    if space.shared_memory(case) is not None:
+        return ()
+    asked = case.missing(
+        "df./dev/shm", "how large /dev/shm is where the process runs, and how full", "df -B1 /dev/shm; ls -l /dev/shm"
+    )
+    return (asked,) if asked is not None else ()
 
 
 def _remedies(case: Case, shm: Space | None, needed: int | None) -> tuple[Remedy, ...]:
@@ -215,7 +217,7 @@ def _remedies(case: Case, shm: Space | None, needed: int | None) -> tuple[Remedy
         value="delete stale segments", summary="Delete the segments of runs that ended, while nothing runs",
         commands=("ls -l /dev/shm",), is_sure=has_stale,
     )  # fmt: skip
-    if where.kind == "kubernetes":
+    if where.kind == "kubernetes" or any("EmptyDir" in text for text in texts):
         return (mounted, stale)
     if where.is_container is False or (is_large and not where.kind):
         return (stale, remount)
