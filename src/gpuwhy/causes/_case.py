@@ -207,10 +207,15 @@ def _number(line: LogLine) -> int:
 
 CARRIERS = {
     "llama.cpp": (
+        ("llama-cpp-python", "llama-cpp-python"),
+        ("llama_cpp_python", "llama-cpp-python"),
         ("whisper.cpp", "whisper.cpp"),
         ("stable-diffusion.cpp", "stable-diffusion.cpp"),
         ("llama-box", "llama-box"),
         ("ollama", "ollama"),
+        ("ml/backend/ggml/", "ollama"),
+        ("llama runner ", "ollama"),
+        ("localai", "localai"),
         ("koboldcpp", "koboldcpp"),
         ("ctransformers", "ctransformers"),
     )

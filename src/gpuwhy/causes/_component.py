@@ -16,19 +16,56 @@ _PATH = re.compile(r"(?:[\w.@+~-]{0,80}/){1,40}[\w.@+~-]{1,120}", re.ASCII)
 _PIP_FOLDER = re.compile(
     r"/(?:pip-install-\w+|pip-req-build-\w+|pip-wheel-\w+|build-via-sdist-\w+|pip-build-\w+)/([A-Za-z][\w.-]*?)(?:_[0-9a-f]{2,40})?/"
 )
+_FOLDERS_OF_SOURCES = frozenset(
+    {
+        "build",
+        "build_tools",
+        "csrc",
+        "src",
+        "python",
+        "setup.py",
+        "cmake",
+        "third_party",
+        "lib",
+        "kernels",
+        "cpp",
+        "ops",
+    }
+)
+"""What stands below a checkout that pip builds in place: parts of the project, not its name."""
 _BUILT_BY_PIP = re.compile(
     r"(?:Failed building wheel for|Building wheels? for(?: collected packages)?|Failed to build(?: installable wheels for)?|Running setup\.py \w+ for"
     r"|could not build wheels for|Failed to build `?|Building editable for)\s*:?\s*`?([A-Za-z][\w.-]{1,60})",
     re.IGNORECASE,
 )
 _ASKED_OF_PIP = re.compile(r"\bpip3? install (?:-\S+ )*['\"]?([A-Za-z][\w.-]{1,60})")
-_TORCH_EXTENSION = re.compile(r"torch_extensions/(?:py\d+_\w{1,12}/)?(\w{2,60})/")
+_TORCH_EXTENSION = re.compile(
+    r"torch_extensions/(?:py\d+_\w{1,12}/)?(\w{2,60})/|TORCH_EXTENSION_NAME=(\w{2,60})"
+    r"|(?:Error building extension|Loading extension module|Building extension module) '?(\w{2,60})"
+)
+_BUILD_TARGETS = (
+    ("vllm", re.compile(r"CMakeFiles/(?:_(?:moe_)?C(?:_stable_libtorch)?|cumem_allocator)\.dir/|--target=_(?:moe_)?C\b")),
+    ("sgl-kernel", re.compile(r"CMakeFiles/common_ops\w{0,30}\.dir/")),
+    ("llama.cpp", re.compile(r"CMakeFiles/ggml[\w-]{0,20}\.dir/")),
+    ("flashinfer", re.compile(
+        r"(?<![\w./-])(?:batch_(?:prefill|decode|mla|attention|pod)|single_(?:prefill|decode)|sampling|norm|rope|page|cascade|quantization|fused_moe_\d{2,3}\w{0,8}"
+        r"|fp4_(?:gemm|quantization)|fp8_gemm|gemm_sm\d|fmha_(?:gen|cutlass)|trtllm_\w{3,40}|mxfp8_quantization|cutlass_fused_moe|tgv_gemm|xqa)\w{0,200}/\w{1,200}(?:\.cuda)?\.s?o\b"
+    )),
+    ("deepgemm", re.compile(r"Assertion error \(\S{0,100}csrc/(?:\S{0,60}/)?jit|DeepGEMM JIT|\.deep_gemm/")),
+    ("xformers", re.compile(r"\bmemory_efficient_attention|\b(?:cutlass|flshatt|fmha_cutlass)[FB](?:@|-blackwell|_f16|_bf16|_f32|`)")),
+    ("tensorrt-llm", re.compile(r"\[TensorRT-LLM\]|\[TRT-LLM\]")),
+    ("tensorrt", re.compile(r"\[TRT\]")),
+    ("deepspeed", re.compile(r"DeepSpeed Op Builder|\bds_report\b")),
+)  # fmt: skip
+"""Files and modules that builds print without the project's name, and what names one project only."""
 _EXTENSIONS_OF = {
     "deepspeed": (
         "fused_adam", "cpu_adam", "cpu_adagrad", "cpu_lion", "fused_lamb", "fused_lion", "async_io", "transformer_inference", "utils",
         "quantizer", "random_ltd", "sparse_attn", "spatial_inference", "ragged_device_ops", "inference_core_ops",
     ),
-    "exllama": ("exllamav2_ext", "exllama_ext", "exllamav3_ext"),
+    "exllama": ("exllama_ext",),
+    "exllamav2": ("exllamav2_ext",),
+    "exllamav3": ("exllamav3_ext",),
 }  # fmt: skip
 """Modules that torch builds at run time, by the package that asks for them; their folder has the module's name only."""
 _LIBRARY = re.compile(r"\b([\w.-]{2,80}\.so)\b", re.ASCII)
@@ -96,11 +133,13 @@ def components_in(text: str, *, with_names: bool = False) -> Iterator[str]:
     text = text[:2000]
     for pattern in (_BUILT_BY_PIP, _PIP_FOLDER):
         found = pattern.search(text)
-        if found:
+        if found and found.group(1).lower() not in _FOLDERS_OF_SOURCES:
             yield components.canonical(found.group(1)) or found.group(1).lower().replace("_", "-")
     extension = _TORCH_EXTENSION.search(text)
     if extension:
-        yield from (name for name, modules in _EXTENSIONS_OF.items() if extension.group(1) in modules)
+        module = next(group for group in extension.groups() if group)
+        yield from (name for name, modules in _EXTENSIONS_OF.items() if module in modules)
+    yield from (name for name, pattern in _BUILD_TARGETS if pattern.search(text))
     for path in _PATH.findall(text):
         component = components.component_of_module(path)
         if component:

@@ -33,9 +33,9 @@ _NAMES: dict[str, str] = {
     "flashmla": "flash_mla flashmla",
     "fastsafetensors": "fastsafetensors",
     "llama.cpp": (
-        "llama_cpp llama_cpp_python llamacpp libllama libggml libggml_cuda libggml_base libggml_cpu ggml ggml_cuda "
-        "llama_server llama_cli"
+        "llamacpp libllama libggml libggml_cuda libggml_base libggml_cpu ggml ggml_cuda llama_server llama_cli"
     ),
+    "llama-cpp-python": "llama_cpp_python",
     "whisper.cpp": "whisper_cpp libwhisper pywhispercpp whisper.cpp",
     "llama-box": "llama_box",
     "ollama": "ollama",
@@ -48,14 +48,14 @@ _NAMES: dict[str, str] = {
         "transformer_engine_extensions libtransformer_engine"
     ),
     "bitsandbytes": "bitsandbytes libbitsandbytes_cuda libbitsandbytes_cpu",
-    "exllama": (
-        "exllama exllamav2 exllamav3 exllamav2_ext exllamav3_ext exllama_kernels exllamav2_kernels exllama_ext"
-    ),
+    "exllama": "exllama exllama_ext",
+    "exllamav2": "exllamav2 exllamav2_ext",
+    "exllamav3": "exllamav3 exllamav3_ext",
     "autoawq": "awq autoawq autoawq_kernels awq_ext awq_inference_engine awq_v2_ext",
-    "auto-gptq": "auto_gptq autogptq_cuda autogptq_cuda_64 autogptq_cuda_256",
+    "auto-gptq": "auto_gptq autogptq_cuda autogptq_cuda_64 autogptq_cuda_256 exllama_kernels exllamav2_kernels",
     "gptqmodel": "gptqmodel gptqmodel_kernels",
     "marlin": "marlin marlin_cuda autogptq_marlin_cuda",
-    "mamba": "mamba_ssm mamba selective_scan_cuda",
+    "mamba-ssm": "mamba_ssm mamba selective_scan_cuda",
     "causal-conv1d": "causal_conv1d causal_conv1d_cuda",
     "flash-linear-attention": "fla flash_linear_attention",
     "onnxruntime": (
@@ -153,6 +153,13 @@ _NAMES: dict[str, str] = {
 _INNER_FOLDERS: tuple[tuple[str, str], ...] = (
     ("vllm/vllm_flash_attn", "flash-attn"),
     ("vllm/third_party/deep_gemm", "deepgemm"),
+    ("vllm/utils/deep_gemm.py", "deepgemm"),
+    ("llama_cpp", "llama-cpp-python"),
+    ("sglang/srt/layers/deep_gemm_wrapper", "deepgemm"),
+    ("sglang/srt/layers/quantization/deep_gemm_wrapper", "deepgemm"),
+    ("xformers/third_party/flash-attention", "xformers"),
+    ("apex/csrc/megatron", "apex"),
+    ("csrc/megatron", "apex"),
     ("vllm/third_party/flashmla", "flashmla"),
     ("vllm/third_party/pynvml", "driver"),
     ("vllm/third_party/triton_kernels", "triton"),
@@ -172,7 +179,7 @@ _INNER_FOLDERS: tuple[tuple[str, str], ...] = (
 _REPOSITORIES = {
     "flashattention": "flash-attn",
     "llamacpp": "llama.cpp",
-    "llamacpppython": "llama.cpp",
+    "llamacpppython": "llama-cpp-python",
     "whispercpp": "whisper.cpp",
     "transformerengine": "transformer-engine",
     "tensorrtllm": "tensorrt-llm",
@@ -183,6 +190,10 @@ _REPOSITORIES = {
 }
 #: products that build llama.cpp under their own name, and are what a user must change
 _BUNDLERS = {"ollama": "ollama", "whispercpp": "whisper.cpp", "llamabox": "llama-box", "koboldcpp": "koboldcpp"}
+BUILDS_OF_LLAMA = frozenset(
+    {"llama.cpp", "llama-cpp-python", "stable-diffusion.cpp", "ctransformers", "localai", *_BUNDLERS.values()}
+)
+"""llama.cpp, and the products that build or bundle it: all are compiled by CMake, without torch."""
 _SITE_FOLDERS = re.compile(r"(?:site|dist)-packages/+", re.IGNORECASE)
 _PYTHON_FOLDER = re.compile(r"(?:^|/)python\d(?:\.\d+)?/+", re.IGNORECASE)
 _LIBRARY = re.compile(

@@ -25,7 +25,7 @@ def traceback_in(*frames: tuple[str, str]) -> str:
 
 
 @pytest.mark.parametrize(("log", "component"), [
-    (traceback_in(("mamba_ssm/ops/selective_scan.py", "out, *rest = selective_scan_cuda.fwd(u, delta)")), "mamba"),
+    (traceback_in(("mamba_ssm/ops/selective_scan.py", "out, *rest = selective_scan_cuda.fwd(u, delta)")), "mamba-ssm"),
     (traceback_in(("vllm/model_executor/layers/layernorm.py", "ops.rms_norm(out, x)"), ("torch/_ops.py", "return self._op(*args, **kwargs)")), "vllm"),
     (traceback_in(("sglang/srt/layers/activation.py", "sgl_kernel.silu_and_mul(x, out)"), ("torch/_ops.py", "return self._op(*args)")), "sgl-kernel"),
     (traceback_in(("flash_attn/flash_attn_interface.py", "out = flash_attn_gpu.varlen_fwd(")), "flash-attn"),

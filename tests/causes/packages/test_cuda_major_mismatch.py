@@ -18,7 +18,7 @@ CUDART = traceback(
     (CUDART, "vllm"),
     (traceback("ImportError: libcudart.so.11.0: cannot open shared object file: No such file or directory", (f"{SITE}/flash_attn/flash_attn_interface.py", "<module>", "import flash_attn_2_cuda as flash_attn_cuda")), "flash-attn"),
     ("[E:onnxruntime:Default, provider_bridge_ort.cc:1744 TryGetProviderInfo_CUDA] FAIL : Failed to load library libonnxruntime_providers_cuda.so with error: libcublasLt.so.11: cannot open shared object file: No such file or directory\n", "onnxruntime"),
-    (f"RuntimeError: Failed to load shared library '{SITE}/llama_cpp/lib/libllama.so': libcudart.so.12: cannot open shared object file: No such file or directory\n", "llama.cpp"),
+    (f"RuntimeError: Failed to load shared library '{SITE}/llama_cpp/lib/libllama.so': libcudart.so.12: cannot open shared object file: No such file or directory\n", "llama-cpp-python"),
 ])  # fmt: skip
 def test_the_binary_that_asks_is_named(judge_report: Judge, finding: Find, text: str, component: str) -> None:
     found = finding(judge_report(text), CAUSE)

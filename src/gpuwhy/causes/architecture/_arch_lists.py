@@ -15,6 +15,7 @@ from gpuwhy.causes._case import Case
 from gpuwhy.causes._signs import Sign, says
 from gpuwhy.knowledge import capability as capabilities
 from gpuwhy.knowledge.capability import ComputeCapability
+from gpuwhy.knowledge.components import BUILDS_OF_LLAMA
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.host import Environment
@@ -109,11 +110,7 @@ def is_known_unset(case: Case, environment: Environment | Unknown, name: str) ->
 
 def variable_for(component: str | None, is_cmake: bool = False) -> str:
     """The variable that the builds of a component read."""
-    if (
-        component
-        in ("llama.cpp", "whisper.cpp", "koboldcpp", "ollama", "stable-diffusion.cpp", "onnxruntime", "llama-box")
-        or is_cmake
-    ):
+    if component in BUILDS_OF_LLAMA or component in ("onnxruntime", "ctranslate2") or is_cmake:
         return CMAKE
     return FLASHINFER if component == "flashinfer" else TORCH  # fmt: skip
 

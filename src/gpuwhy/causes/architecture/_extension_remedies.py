@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from gpuwhy.causes._case import Case
 from gpuwhy.knowledge import capability as capabilities
+from gpuwhy.knowledge.components import BUILDS_OF_LLAMA
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 PACKAGES = {
     "flashinfer": "flashinfer-python",
     "deepgemm": "deep_gemm",
-    "mamba": "mamba-ssm",
     "ktransformers": "ktransformers",
 }
 """Names under which a component is installed, where they differ."""
@@ -77,7 +77,7 @@ def _wanted(capability: str | None) -> tuple[str, str]:
 
 def _rebuild(package: str, component: str, capability: str | None) -> Remedy:
     gpu = capabilities.parse(capability) if capability else None
-    if component in ("llama.cpp", "whisper.cpp", "llama-box", "ollama", "koboldcpp", "stable-diffusion.cpp"):
+    if component in BUILDS_OF_LLAMA:
         value = str(gpu.number) if gpu else "native"
         how = f"-DCMAKE_CUDA_ARCHITECTURES={value}"
     else:

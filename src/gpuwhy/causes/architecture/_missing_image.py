@@ -67,12 +67,9 @@ PURE_PYTHON = frozenset(
     ]
 )  # fmt: skip
 """Packages without kernels of their own: what fails in their frames is an operation of torch."""
-WITHOUT_TORCH = frozenset(
-    [
-        "llama.cpp", "llama-box", "ollama", "whisper.cpp", "koboldcpp", "ctranslate2", "onnxruntime", "tensorrt", "tvm",
-        "mlc-llm", "tensorflow", "jax", "cupy", "numba", "faiss", "stable-diffusion.cpp", "paddle",
-    ]
-)  # fmt: skip
+WITHOUT_TORCH = components.BUILDS_OF_LLAMA | {
+    "ctranslate2", "onnxruntime", "tensorrt", "tvm", "mlc-llm", "tensorflow", "jax", "cupy", "numba", "faiss", "paddle",
+}  # fmt: skip
 """Programs and libraries that start their kernels without torch."""
 _OPERATION = re.compile(r"\btorch\.ops\.(?P<space>\w+)|\b(?P<module>[a-z]\w{2,40})\.\w+\(")
 _SPACES = {"_c": "vllm", "_moe_c": "vllm", "_c_cache_ops": "vllm", "_c_custom_ar": "vllm", "_rocm_c": "vllm"}

@@ -338,6 +338,8 @@ def _remedies(case: Case, match: Match, component: str | None, minimum: str | No
         "text-generation-inference",
         "flashinfer",
         "exllama",
+        "exllamav2",
+        "exllamav3",
     ):
         remedies.append(
             Remedy(

@@ -20,7 +20,9 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 _PREBUILT = re.compile(r"(?:site|dist)-packages/|vllm|sglang|torch\.|/usr/local/lib/ollama", re.IGNORECASE)
 _FROM_AN_INDEX = frozenset({"torch", "triton", "jax", "numba", "cupy", "onnxruntime", "tensorflow", "tensorrt", "bitsandbytes", "lmdeploy", "ctranslate2", "faster-whisper"})  # fmt: skip
 """Libraries that hardly anybody builds: another release is installed instead."""
-_OWN_BUILD = frozenset({"llama.cpp", "whisper.cpp", "stable-diffusion.cpp", "koboldcpp", "gpustack", "exllama"})
+_OWN_BUILD = frozenset(
+    {"llama.cpp", "llama-cpp-python", "whisper.cpp", "stable-diffusion.cpp", "koboldcpp", "gpustack", "exllama"}
+)
 
 
 @cause(

@@ -53,7 +53,9 @@ _BY_ENGINE = {
     "ollama": Options("", "OLLAMA_NUM_PARALLEL", "", "OLLAMA_CONTEXT_LENGTH", "", "OLLAMA_KV_CACHE_TYPE", "q8_0", "", "", "num_gpu", "lower", "env"),
     "comfyui": Options("", "", "", "", "", "", "", "", "", "--lowvram", ""),
 }  # fmt: skip
-_LLAMA_LIKE = frozenset({"llama.cpp", "whisper.cpp", "llama-box", "koboldcpp", "stable-diffusion.cpp"})
+_LLAMA_LIKE = frozenset(
+    {"llama.cpp", "llama-cpp-python", "whisper.cpp", "llama-box", "koboldcpp", "stable-diffusion.cpp"}
+)
 _PLAIN = Options()
 
 

@@ -20,8 +20,6 @@ DISTRIBUTIONS = {
     "flashinfer": "flashinfer-python",
     "deepgemm": "deep_gemm",
     "deepep": "deep_ep",
-    "mamba": "mamba-ssm",
-    "exllama": "exllamav2",
     "llama.cpp": "llama-cpp-python",
     "cutlass": "nvidia-cutlass-dsl",
     "modelopt": "nvidia-modelopt",

@@ -19,7 +19,7 @@ from gpuwhy.model.remedy import Remedy
 
 ENGINES = ("vllm", "sglang", "tensorrt-llm", "lmdeploy", "text-generation-inference", "ktransformers")
 KERNEL_LIBRARIES = frozenset(
-    {"marlin", "flaggems", "flashinfer", "sgl-kernel", "flash-attn", "deepgemm", "deepep", "flashmla", "xformers", "exllama", "autoawq", "auto-gptq", "gptqmodel", "bitsandbytes", "mamba",
+    {"marlin", "flaggems", "flashinfer", "sgl-kernel", "flash-attn", "deepgemm", "deepep", "flashmla", "xformers", "exllama", "exllamav2", "exllamav3", "autoawq", "auto-gptq", "gptqmodel", "bitsandbytes", "mamba-ssm",
      "causal-conv1d", "lmcache", "transformer-engine", "sageattention", "triton"}
 )  # fmt: skip
 BACKEND_FLAG = {"vllm": "--attention-backend", "sglang": "--attention-backend"}

@@ -18,15 +18,13 @@ ENGINES = frozenset(
 DISTRIBUTIONS = {
     "flashinfer": "flashinfer-python",
     "deepgemm": "deep_gemm",
-    "mamba": "mamba-ssm",
-    "exllama": "exllamav2",
     "llama.cpp": "llama-cpp-python",
     "autoawq": "autoawq",
 }
 """Names under which components are installed with pip, where they differ."""
 PUBLISHES_WHEELS = frozenset(
-    {"flash-attn", "mamba", "causal-conv1d", "xformers", "exllama", "gptqmodel", "auto-gptq", "transformer-engine",
-     "torch-scatter", "torch-sparse", "torch-cluster", "pyg-lib", "natten", "llama.cpp", "vllm", "sageattention"}
+    {"flash-attn", "mamba-ssm", "causal-conv1d", "xformers", "exllamav2", "exllamav3", "gptqmodel", "auto-gptq", "transformer-engine",
+     "torch-scatter", "torch-sparse", "torch-cluster", "pyg-lib", "natten", "llama.cpp", "llama-cpp-python", "vllm", "sageattention"}
 )  # fmt: skip
 """Components whose project publishes wheels that need no compiler, per torch and CUDA release."""
 ARCH_VARIABLES = ("TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST", "CMAKE_CUDA_ARCHITECTURES", "CUDAARCHS")

@@ -10,6 +10,7 @@ from gpuwhy.causes.toolchain import _flashinfer_remedies as fi_remedies
 from gpuwhy.causes.toolchain import _rejected_target as rejected
 from gpuwhy.causes.toolchain._rejected_target import RejectedTarget
 from gpuwhy.knowledge import flashinfer, toolkits
+from gpuwhy.knowledge.components import BUILDS_OF_LLAMA
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -309,7 +310,7 @@ def _refused_remedies(
             risk="medium",
         )
     ]
-    if component in ("llama.cpp", "whisper.cpp", "ggml", None) or _is_cmake(case, refused.match):
+    if component is None or component in BUILDS_OF_LLAMA or _is_cmake(case, refused.match):
         remedies.append(
             Remedy(
                 kind="config",
@@ -318,7 +319,7 @@ def _refused_remedies(
                 summary="Build for an older target: its PTX is compiled for the GPU by the driver at the first start",
                 cost="slower first start, and kernels without the GPU's newer instructions",
                 check=("the build ends without 'Unsupported gpu architecture'",),
-                is_sure=component in ("llama.cpp", "whisper.cpp", "ggml"),
+                is_sure=component in BUILDS_OF_LLAMA,
             )
         )
     elif component == "deepgemm":

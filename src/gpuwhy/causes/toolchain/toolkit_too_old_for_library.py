@@ -13,6 +13,7 @@ from gpuwhy.causes.toolchain import _toolkit_age as age
 from gpuwhy.causes.toolchain import _toolkit_files as files
 from gpuwhy.causes.toolchain._rejected_target import RejectedTarget
 from gpuwhy.knowledge import toolkits
+from gpuwhy.knowledge.components import BUILDS_OF_LLAMA
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -361,7 +362,7 @@ def _target_remedies(
 ) -> tuple[Remedy, ...]:
     own = gpus.capability if isinstance(gpus, Gpus) else None
     limit: tuple[Remedy, ...] = ()
-    if component in ("llama.cpp", "whisper.cpp", "ollama", "koboldcpp", "llama-box"):
+    if component in BUILDS_OF_LLAMA:
         value = own.replace(".", "") if own else "native"
         limit = (
             Remedy(kind="config", name="CMAKE_CUDA_ARCHITECTURES", value=value, summary="Build for this GPU only"),
