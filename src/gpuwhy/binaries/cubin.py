@@ -85,6 +85,12 @@ def kernel_names(elf: Elf) -> List[str]:
     return [section.name[6:] for section in elf.sections() if section.name.startswith(".text.")]
 
 
+def release_of(elf: Elf) -> str:
+    """The CUDA release that wrote a cubin ("12.9"); cubins say so since ABI 8, others give ``""``."""
+    note = elf.section(".note.nv.tkinfo")
+    return _from_note(elf.source.read_at(note.offset, min(note.size, 1 << 16)))[0] if note else ""
+
+
 def _from_note(data: bytes) -> Tuple[str, str]:
     """Release and target that ``.note.nv.tkinfo`` names: ("12.9", "sm_120f")."""
     release, target = "", ""

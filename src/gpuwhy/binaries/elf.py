@@ -208,6 +208,7 @@ class Elf:
         """Where the last thing ends that the headers announce: a file that is shorter was cut."""
         ends = [segment.offset + segment.file_size for segment in self.segments() if segment.type == PT_LOAD]
         ends += [self._shoff + self._shentsize * self._shnum] if self._shoff else []
+        ends += [self._phoff + self._phentsize * self._phnum] if self._phoff else []
         return max(ends + [0])
 
     def offset_of(self, address: int) -> Optional[int]:

@@ -60,7 +60,8 @@ class Image(NamedTuple):
     """One image: its entry header at ``offset``, then ``stored_size`` bytes of payload.
 
     ``packed_size`` is the exact compressed size, 0 when it is stored as it is; ``size`` the size once unpacked, 0
-    likewise. ``inside`` is where the image begins in an unpacked payload that several share, or -1.
+    likewise. Of an image that shares its payload with others, ``header_size`` reaches to that payload, the sizes are those
+    of the shared payload, and ``inside`` is where the image begins in it once unpacked; otherwise that is -1.
     """
 
     code: Code
@@ -205,11 +206,11 @@ class _Walk:
         images: List[Image] = []
         at = 72
         while len(images) < count and at + 64 <= len(data):
-            kind, _, inside, length, _, options, minor, major, arch, name_at, name_size, flags, _, _ = (
-                _ENTRY.unpack_from(data, at)
+            kind, _, inside, _, _, options, minor, major, arch, name_at, name_size, flags, _, _ = _ENTRY.unpack_from(
+                data, at
             )
             code = _code(kind, arch, flags, major, minor)._replace(compression=outer.compression)
-            images.append(Image(code, place + at, header, stored, packed, length or size, inside))
+            images.append(Image(code, place + at, header - at, stored, packed, size, inside))
             ends = [64]
             if name_at:
                 ends.append(name_at + name_size + 1)
