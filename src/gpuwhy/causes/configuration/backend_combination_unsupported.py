@@ -24,13 +24,13 @@ _CAPTURE = says(
 )  # fmt: skip
 _TOGETHER = says(
     "not-together",
-    ("not supported", "not compatible", "incompatible", "cannot be used", "can't be used", "can not be used", "not yet supported", "does not support", "doesn't support", "do not support", "mutually exclusive", "cannot be combined", "cannot be enabled", "cannot be set", "not allowed", "only supports", "only support", "only supported", "only works with", "only be used", "not implemented", "only compatible", "not currently supported", "currently not support", "cannot be specified", "cannot both", "cannot use", "can't use", "not available with", "isn't supported", "not work with", "doesn't work with", "not valid for this configuration", "unsupported combination", "conflicts with", "in conflict with", "at the same time", "not be used together", "is unsupported", "no valid attention backend"),
+    ("not supported", "not compatible", "incompatible", "cannot be used", "can't be used", "can not be used", "not yet supported", "does not support", "doesn't support", "do not support", "mutually exclusive", "cannot be combined", "cannot be enabled", "cannot be set", "not allowed", "only supports", "only support", "only supported", "only works with", "only be used", "not implemented", "only compatible", "not currently supported", "currently not support", "cannot be specified", "cannot both", "cannot use", "can't use", "not available with", "isn't supported", "not work with", "doesn't work with", "not valid for this configuration", "unsupported combination", "conflicts with", "in conflict with", "at the same time", "not be used together", "is unsupported", "no valid attention backend", "one unified type", "cannot unify by"),
     r"(?:is|are|was|isn't|aren't)(?: currently| still| yet)?(?: not| n't)? ?(?:currently |yet |officially )?(?:supported|compatible|allowed|implemented|available|unsupported)(?: yet)?(?: \w{1,12}){0,2} (?:with|when|while|for|in|if|alongside|under|by|and|unless|without|on)\b"
     r"|not (?:currently |yet )?(?:supported|compatible|implemented|available)\b|\b(?:incompatible|conflicts?|in conflict) with\b|mutually exclusive|[Uu]nsupported combination"
     r"|(?:cannot|can not|can't|should not|must not)(?: both)? (?:be )?(?:used?|combined|enabled?|set|specif(?:y|ied)|run|work)\b"
     r"|(?:does not|doesn't|do not|don't|currently not)(?: yet| currently)? (?:support|work with|allow)\b"
     r"|only (?:be )?(?:supports?|supported|works?|compatible|available|implemented|used|enabled)\b"
-    r"|not valid for this configuration|No valid attention backend found|at the same time",
+    r"|failed to convert the KV cache specs|Cannot unify by adjusting|not valid for this configuration|No valid attention backend found|at the same time",
 )  # fmt: skip
 _REQUIRES = says(
     "requires-other",
@@ -61,6 +61,10 @@ _OTHER_FAULT = re.compile(
     r"(?i)out of memory|illegal memory|no kernel image|illegal instruction|ptxas|nccl (?:error|WARN)|device-side assert|unspecified launch failure|unhandled cuda error|not compiled|invalid device function|named symbol"
 )
 _SPECULATIVE = re.compile(r"speculative\.py|draft_model|SpeculativeConfig|create_draft|spec_decode|speculative_config")
+_ONE_AGAINST_THE_MODEL = re.compile(
+    r"failed to convert the KV cache specs|Cannot unify by adjusting|not compatible with the target model"
+)
+"""One feature is named, the other is the model: its layers, or the target of a draft."""
 _PIPELINE = re.compile(r"Pipeline parallelism is not supported for this model")
 
 
@@ -145,10 +149,11 @@ def _said(case: Case) -> Clash | None:
         ):
             continue
         named = features.features_in(text)
+        is_pair = _ONE_AGAINST_THE_MODEL.search(text) is not None
         has_option = re.search(r"--[a-z][\w-]{3,60}", text) is not None
         if _PIPELINE.search(text):
             return _pipeline(case, match, named)
-        if len(named) < 2 and not (named and has_option):
+        if len(named) < 2 and not (named and (has_option or is_pair)):
             continue
         shown = tuple(evidence for feature in named[:2] if (evidence := _in_command(case, feature)) is not None)
         sure = program.in_event(match) and len(shown) >= 2

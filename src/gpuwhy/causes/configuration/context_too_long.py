@@ -35,7 +35,8 @@ _REQUEST = says(
     r"|exceed(?:s|_)?(?:the )?_?context[_ ](?:size|window)|[Cc]ontext size has been exceeded|context length exceeded|exceeds the (?:available context|maximum allowed length|model's maximum context)|input_length_error|exceeds session_len"
     r"|longer than the specified maximum sequence length for this model \((?P<asked8>\d{2,9}) > (?P<limit8>\d{2,9})\)|exceed the model's predefined maximum length \((?P<limit9>\d{2,9})\)"
     r"|default_max_tokens \((?P<asked10>-?\d{1,9})\) must be greater than 0|must be less than max_position_embeddings \(got `?sequence length`?: (?P<asked11>\d{2,9}) and max_position_embeddings: (?P<limit11>\d{2,9})"
-    r"|exceeds cache size in model|start \((?P<asked12>\d{1,9})\) \+ length \(\d{1,9}\) exceeds dimension size \((?P<limit12>\d{2,9})\)",
+    r"|[Ss]um of prompt length \((?P<asked13>\d{2,9})(?:\.0)?\),? query length \(\d{1,9}\) should not exceed max_num_tokens \((?P<limit13>\d{2,9})\)"
+        r"|exceeds cache size in model|start \((?P<asked12>\d{1,9})\) \+ length \(\d{1,9}\) exceeds dimension size \((?P<limit12>\d{2,9})\)",
 )  # fmt: skip
 _BOUND = says(
     "device-assertion",

@@ -27,22 +27,22 @@ _POINTER = says(
 )  # fmt: skip
 _DAMAGED = says(
     "damaged",
-    ("pytorchstreamreader failed", "failed finding central directory", "invalid load key", "unexpected eof, expected", "ran out of input", "is not a valid json file", "not within the file bounds", "corrupted or incomplete", "invalid magic", "failed to read magic", "bad magic", "invalid file magic", "failed to read tensor data", "unexpectedly reached end of file", "digest mismatch", "consistency check failed", "invalid protobuf", "protobuf parsing failed", "file is corrupt", "is corrupted", "could be corrupted", "might be corrupted", "kplan_magic_tag", "file is truncated", "unexpected end of file", "checksum mismatch", "sha256 mismatch", "hash mismatch", "file size mismatch", "corrupted safetensors", "read error:", "size of file", "file too small", "truncated"),
+    ("pytorchstreamreader failed", "failed finding central directory", "invalid load key", "unexpected eof, expected", "ran out of input", "is not a valid json file", "not within the file bounds", "corrupted or incomplete", "invalid magic", "failed to read magic", "bad magic", "invalid file magic", "failed to read tensor data", "unexpectedly reached end of file", "digest mismatch", "consistency check failed", "invalid protobuf", "protobuf parsing failed", "file is corrupt", "is corrupted", "could be corrupted", "might be corrupted", "kplan_magic_tag", "file is truncated", "unexpected end of file", "checksum mismatch", "sha256 mismatch", "hash mismatch", "file size mismatch", "corrupted safetensors", "read error:", "size of file", "file too small", "truncated", "could not parse modelproto", "unable to load weights from pytorch checkpoint", "jsondecodeerror"),
     r"PytorchStreamReader failed (?:reading|locating)|failed finding central directory|invalid load key, '(?P<key>[^']{1,8})'|unexpected EOF, expected \d{1,20} more bytes|Ran out of input|is not a valid JSON file"
     r"|not within the file bounds|corrupted or incomplete|invalid (?:file )?magic(?: characters| number)?|failed to read magic|\bbad magic\b|failed to read tensor data|unexpectedly reached end of file|digest mismatch"
-    r"|Consistency check failed|INVALID_PROTOBUF|Protobuf parsing failed|kPLAN_MAGIC_TAG|(?:checksum|sha256|hash|file size) mismatch"
+    r"|could not parse ModelProto|Unable to load weights from pytorch checkpoint file|JSONDecodeError: |Consistency check failed|INVALID_PROTOBUF|Protobuf parsing failed|kPLAN_MAGIC_TAG|(?:checksum|sha256|hash|file size) mismatch"
     r"|(?:file|shard|checkpoint|weights?|model|safetensors)\b.{0,200}\b(?:is corrupt(?:ed)?|is truncated|could be corrupted|might be corrupted|seems? (?:to be )?corrupt\w{0,3}|truncated)"
     r"|(?:corrupt(?:ed)?|truncated|incomplete) (?:safetensors|checkpoint|weights?|shard|model|gguf)",
 )  # fmt: skip
 _ABSENT = says(
     "absent",
-    ("cannot find any model weights", "cannot find the config file", "no file named", "does not appear to have a file named", "does not appear to have files named", "not the path to a directory containing a file named", "no safetensors", "no supported config format", "invalid repository id or local directory", "repo id must be in the form", "incorrect path_or_model_id", "is not a valid model path", "model path does not exist", "model file not found", "no model weights found", "weights were not initialized from", "failed to open gguf", "failed to open '", "missing shard", "can't load the configuration of", "can't load tokenizer for", "could not locate the tokenizer", "no such file or directory", "filenotfounderror", "file does not exist", "does not exist", "nosuchfile", "unable to load model", "can't load the model for", "unrecognized model in", "error retrieving file list", "no such file", "is not a directory", "not a local folder", "couldn't find a", "config.json not found", "failed to load config", "no .safetensors", "no .bin", "engine file", "load model from", "missing keys", "not found in the checkpoint"),
+    ("cannot find any model weights", "no file named", "does not appear to have a file named", "does not appear to have files named", "not the path to a directory containing a file named", "no safetensors", "no supported config format", "invalid repository id or local directory", "repo id must be in the form", "incorrect path_or_model_id", "is not a valid model path", "model path does not exist", "model file not found", "no model weights found", "weights were not initialized from", "failed to open gguf", "failed to open '", "missing shard", "can't load the configuration of", "can't load tokenizer for", "could not locate the tokenizer", "no such file or directory", "filenotfounderror", "file does not exist", "does not exist", "nosuchfile", "unable to load model", "can't load the model for", "unrecognized model in", "error retrieving file list", "no such file", "is not a directory", "not a local folder", "couldn't find a", "config.json not found", "failed to load config", "no .safetensors", "no .bin", "engine file", "load model from", "missing keys", "not found in the checkpoint", "must use alphanumeric chars", "unable to open file", "error opening engine file", "not found: "),
     r"Cannot find any model weights (?:with|in) [`'\"]?(?P<path>[^`'\"\s]{1,300})|Error no file named .{0,400}? found in directory (?P<path2>\S{1,300})|(?P<path3>\S{1,300}) does not appear to have (?:a file|files) named"
-    r"|No supported config format found in (?P<path4>\S{1,300})|Invalid repository ID or local directory specified: ?'?(?P<path5>[^'\s]{1,300})"
+    r"|Repo id must use alphanumeric chars.{0,160}?: '(?P<path15>[^']{1,300})'|Unable to open file '(?P<path16>[^']{1,300})' in model|Error opening engine file: (?P<path17>\S{1,300})|No supported config format found in (?P<path4>\S{1,300})|Invalid repository ID or local directory specified: ?'?(?P<path5>[^'\s]{1,300})"
     r"|Repo id must be in the form .{0,60}?: '(?P<path6>[^']{1,300})'|Incorrect path_or_model_id: '(?P<path7>[^']{1,300})'|Model path does not exist: (?P<path8>\S{1,300})"
     r"|failed to open (?:GGUF file )?'?(?P<path9>[^'\s]{1,300}(?:gguf|bin|safetensors))|[Cc]an't load (?:the )?(?:configuration of|tokenizer for|(?:the )?model for|image processor for|feature extractor for) '(?P<path10>[^']{1,300})'"
     r"|(?:No such file or directory|FileNotFoundError|NoSuchFile|File doesn't exist|file does not exist|[Nn]o such file).{0,40}?['\"` :](?P<path11>[^'\"`\s]{1,300}(?:\.safetensors|\.bin|\.gguf|\.pt|\.pth|config\.json|tokenizer\.(?:json|model)|tokenizer_config\.json|\.index\.json|\.engine|\.onnx|\.plan|preprocessor_config\.json|generation_config\.json))"
-    r"|(?P<path12>[^'\"`\s]{1,300}\.(?:safetensors|bin|gguf|pt|pth|engine|onnx))['\"`]?[: ]{1,3}.{0,40}?(?:No such file or directory|does not exist|not found|File doesn't exist)"
+    r"|(?P<path12>[^'\"`\s]{1,300}(?:\.(?:safetensors|bin|gguf|pt|pth|engine|onnx)|tokenizer\.(?:model|json)))['\"`]?[: ]{1,3}.{0,40}?(?:No such file or directory|does not exist|not found|File doesn't exist)"
     r"|Unrecognized model in (?P<path13>\S{1,300})\. Should have a `?model_type|[Ww]eights were not initialized from (?:the )?checkpoint|no safetensors (?:files|weights)|No (?:model weights|\.safetensors|\.bin|safetensors).{0,60}found|[Mm]issing shard|[Uu]nable to load model:? (?P<path14>\S{1,300}/blobs/\S{1,200})"
     r"|Error retrieving file list|Could not locate the tokenizer|[Mm]odel file (?:was )?not found|[Ee]ngine file .{0,200}(?:not|doesn't) (?:found|exist)|pull model manifest: file does not exist"
     r"|(?:model|checkpoint|weights?|tokenizer)[- _]?(?:path|dir|directory|folder|file)\b.{0,200}?(?:does not exist|not found|is not a directory|doesn't exist)|config\.json not found",
@@ -216,6 +216,8 @@ def _damaged(case: Case) -> Damage | None:
             or not _speaks_of_model(case, match)
         ):
             continue
+        if "JSONDecodeError" in text and not _reads_model(match):
+            continue
         key = match.group("key")
         if key in ("<", "\\n", "{") or (key is not None and key.startswith("\\xef")):
             return Damage(match, "page", Certainty.PROVEN, 88, _path_near(case, match))
@@ -225,6 +227,16 @@ def _damaged(case: Case) -> Damage | None:
         )
         return Damage(match, "damaged", certainty, 60 if is_pickle else 84, _path_near(case, match))
     return None
+
+
+_READS_MODEL = re.compile(
+    r"transformers/(?:configuration_utils|tokenization_\w{3,40}|processing_utils|utils/hub)|get_config_dict|safetensors_weights_iterator|weight_utils|/tokenization"
+)
+
+
+def _reads_model(match: Match) -> bool:
+    """JSON that the loader of a configuration or tokenizer could not read, and not that of a request or an option."""
+    return any(_READS_MODEL.search(f"{frame.path} {frame.function}") for frame in match.frames)
 
 
 def _speaks_of_model(case: Case, match: Match) -> bool:
@@ -247,12 +259,12 @@ def _absent(case: Case) -> Damage | None:
             continue
         if _is_of_hub(case, match, path):
             continue
-        if re.search(r"Repo id must be|path_or_model_id", text):
+        if re.search(r"Repo id must|path_or_model_id", text):
             is_path = path is not None and _PLAIN_PATH.search(path) is not None
             return Damage(
                 match, "name", Certainty.LIKELY if is_path else Certainty.POSSIBLE, 80 if is_path else 55, path
             )
-        if "Unrecognized model in" in text or "/blobs/" in (path or ""):
+        if re.search(r"Unrecognized model in|weights were not initialized", text) or "/blobs/" in (path or ""):
             return Damage(match, "absent", Certainty.POSSIBLE, 52, path)
         is_named = (
             path is not None
