@@ -65,6 +65,13 @@ def of_torch(torch: str) -> str | None:
     return row.nccl if row else None
 
 
+def suspected(version: str) -> KnownFault | None:
+    """A fault of this one release (not of a whole range) for a report that does not show NCCL's own last error."""
+    release = parse(version)
+    exact = (known for known in KNOWN_FAULTS if known.first == known.last)
+    return next((known for known in exact if release is not None and Version(known.first) == release), None)
+
+
 def fault(version: str, text: str, capability: str | None = None) -> KnownFault | None:
     """The known fault of a release that ``text`` shows; faults of one GPU generation only where ``capability`` is it."""
     release = parse(version)

@@ -66,3 +66,11 @@ def test_a_container_whose_cuda_starts_has_no_such_file(judge_report: Judge) -> 
 ])  # fmt: skip
 def test_neighbours_are_left_alone(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_an_empty_libcuda_is_not_a_damaged_package(judge_report: Judge, finding: Find) -> None:
+    committed = "I committed the container with docker commit and started the image elsewhere.\n"
+    judged = judge_report(committed + "ImportError: /usr/lib/x86_64-linux-gnu/libcuda.so.1: file too short\n")
+    assert judged.findings[0].cause == CAUSE
+    assert judged.findings[0].certainty is Certainty.LIKELY
+    assert Certainty.PROVEN not in [found.certainty for found in judged.findings]

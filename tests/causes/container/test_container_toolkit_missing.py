@@ -103,3 +103,13 @@ def test_an_engine_that_has_the_runtime_is_not_without_it(judge_report: Judge) -
 ])  # fmt: skip
 def test_neighbours_are_left_alone(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_a_start_that_asked_for_the_runtime_does_not_contradict_the_daemon(judge_report: Judge, finding: Find) -> None:
+    report = "$ docker run --runtime nvidia --gpus all IMAGE\ndocker: Error response from daemon: unknown or invalid runtime name: nvidia.\n"
+    assert finding(judge_report(report), CAUSE).certainty is Certainty.PROVEN
+
+
+def test_a_list_of_runtimes_with_it_does(judge_report: Judge) -> None:
+    judged = judge_report(SELECT, {"container.runtime": "io.containerd.runc.v2 nvidia runc"})
+    assert CAUSE in [each.cause for each in judged.ruled_out]

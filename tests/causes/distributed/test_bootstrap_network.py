@@ -120,3 +120,32 @@ def test_dockers_bridge_is_nowhere_for_another_node(judge_report: Judge, finding
     found = finding(judge_report(report), "bootstrap-network")
     assert found.certainty is Certainty.LIKELY
     assert "NCCL_SOCKET_IFNAME" in [each.name for each in found.remedies]
+
+
+NAMED = "pod-0:77:77 [0] NCCL INFO NCCL_SOCKET_IFNAME set by environment to eth2\n"
+INTERNAL = (
+    "RuntimeError: NCCL error in: NCCLUtils.cpp:94, internal error - please report this issue to the NCCL developers, NCCL version 2.27.3\n"
+    "ncclInternalError: Internal check failed.\n"
+)
+
+
+@pytest.mark.parametrize("end", ["", "Last error:\n"])
+def test_an_internal_error_without_a_reason_below_a_named_interface(
+    judge_report: Judge, finding: Find, end: str
+) -> None:
+    found = finding(judge_report(NAMED + INTERNAL + end), "bootstrap-network")
+    assert (found.certainty, found.component) == (Certainty.POSSIBLE, "nccl")
+    assert found.evidence[0].quote.endswith("set by environment to eth2")
+    assert "net_interfaces" in [each.key for each in found.missing]
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        INTERNAL,
+        NAMED + "pod-0:77:90 [0] transport/nvls.cc:170 NCCL WARN Cuda failure 1 'invalid argument'\n" + INTERNAL,
+        NAMED + INTERNAL + "Last error:\nNET/IB : Unable to open device mlx5_0\n",
+    ],
+)
+def test_an_internal_error_with_another_reason_is_not_of_the_interface(judge_report: Judge, report: str) -> None:
+    assert "bootstrap-network" not in [found.cause for found in judge_report(report).findings]

@@ -112,3 +112,8 @@ def test_the_frames_of_a_library_name_it(judge_report: Judge, finding: Find) -> 
         "RuntimeError: CUDART error: invalid argument\n"
     )
     assert finding(judge_report(report), "custom-allreduce").component == "flashinfer"
+
+
+def test_tensorrt_llms_exchange_of_handles(judge_report: Judge, finding: Find) -> None:
+    report = "[TensorRT-LLM][ERROR] CUDA runtime error in cudaIpcOpenMemHandle(reinterpret_cast<void**>(&foreignPtr), handle, cudaIpcMemLazyEnablePeerAccess): peer access is not supported between these two devices\n"
+    assert finding(judge_report(report), "custom-allreduce").component == "tensorrt-llm"

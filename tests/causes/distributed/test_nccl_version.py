@@ -85,3 +85,53 @@ def test_a_refused_call_of_another_release_asks(judge_report: Judge, finding: Fi
 )  # fmt: skip
 def test_near_misses(judge_report: Judge, report: str) -> None:
     assert "nccl-version" not in [each.cause for each in judge_report(report).findings]
+
+
+CUT = "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/{}, NCCL version {}\n"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        CUT.format("NCCLUtils.hpp:219, invalid argument", "2.14.3"),
+        CUT.format("ProcessGroupNCCL.cpp:1333, unhandled cuda error (run with NCCL_DEBUG=INFO for details)", "2.18.1"),
+    ],
+)
+def test_a_paste_that_ends_at_the_version_asks_for_the_packages(judge_report: Judge, finding: Find, line: str) -> None:
+    found = finding(judge_report(line), "nccl-version")
+    assert found.certainty is Certainty.POSSIBLE
+    assert found.evidence[0].quote.startswith("torch.distributed.DistBackendError")
+    assert "packages.nvidia-nccl-cu12" in [each.key for each in found.missing]
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        CUT.format("ProcessGroupNCCL.cpp:1333, unhandled cuda error (run with NCCL_DEBUG=INFO for details)", "2.21.5"),
+        CUT.format("ProcessGroupNCCL.cpp:1333, unhandled cuda error (run with NCCL_DEBUG=INFO for details)", "2.18.1")
+        + "ncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\nCuda failure 2 'out of memory'\n",
+    ],
+)
+def test_a_sound_release_or_a_failure_with_another_reason_is_not_suspected(judge_report: Judge, report: str) -> None:
+    assert "nccl-version" not in [found.cause for found in judge_report(report).findings]
+
+
+GREETING = "gpu01:412:441 [2] misc/socket.cc:518 NCCL WARN Message truncated : received 1104 bytes instead of 256\n"
+PRINTED = "gpu0{}:41:41 [0] NCCL INFO NCCL version {}+cuda12.4\n"
+
+
+def test_greetings_of_different_size_come_from_different_releases(judge_report: Judge, finding: Find) -> None:
+    judged = judge_report(GREETING)
+    assert finding(judged, "nccl-version").certainty is Certainty.LIKELY
+    assert "collective-mismatch" not in [found.cause for found in judged.findings]
+
+
+def test_the_releases_that_two_hosts_print_prove_it(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(PRINTED.format(1, "2.21.5") + PRINTED.format(2, "2.18.3") + GREETING), "nccl-version")
+    assert found.certainty is Certainty.PROVEN
+    assert any("2.18.3 here, 2.21.5 elsewhere" in each.statement for each in found.evidence)
+
+
+def test_two_releases_without_a_failing_meeting_say_nothing(judge_report: Judge) -> None:
+    judged = judge_report(PRINTED.format(1, "2.21.5") + PRINTED.format(2, "2.18.3"))
+    assert "nccl-version" not in [found.cause for found in judged.findings]

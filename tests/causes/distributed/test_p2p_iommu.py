@@ -136,3 +136,23 @@ def test_busy_gpus_in_the_table_of_nvidia_smi(judge_report: Judge, finding: Find
 def test_a_hang_told_in_chinese(judge_report: Judge, finding: Find) -> None:
     report = "使用两张 RTX 4090，tensor_parallel_size=2 启动时卡住不动\nINFO pynccl.py:69] vLLM is using nccl==2.20.5\n"
     assert finding(judge_report(report), "p2p-iommu").certainty is Certainty.POSSIBLE
+
+
+DMAR = "[98231.12] DMAR: [DMA Write NO_PASID] Request device [17:00.0] fault addr 0x3e1fe0000 [fault reason 0x05] PTE Write access is not set\n"
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "With peer access on, two GPUs give garbage.\n",
+        "|   0  NVIDIA RTX A4000               Off | 00000000:17:00.0 Off |                  Off |\n",
+    ],
+)
+def test_a_fault_of_a_bare_address_is_a_gpus_where_something_says_so(judge_report: Judge, finding: Find, beside: str) -> None:  # fmt: skip
+    found = finding(judge_report(beside + DMAR), "p2p-iommu")
+    assert "DMAR: [DMA Write" in found.evidence[0].quote
+
+
+def test_a_fault_of_another_device_is_not(judge_report: Judge) -> None:
+    report = "|   0  NVIDIA RTX A4000               Off | 00000000:65:00.0 Off |                  Off |\n" + DMAR
+    assert "p2p-iommu" not in [found.cause for found in judge_report(report).findings]

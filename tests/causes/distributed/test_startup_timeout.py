@@ -108,3 +108,30 @@ def test_a_second_start_that_succeeds(judge_report: Judge, finding: Find) -> Non
 
 def test_loading_asks_after_the_storage(judge_report: Judge, finding: Find) -> None:
     assert "fs.MODEL_PATH" in [each.key for each in finding(judge_report(LOADING), "startup-timeout").missing]
+
+
+def test_sglangs_own_watchdog_tells_nothing_of_why(judge_report: Judge, finding: Find) -> None:
+    report = "[2025-12-01 11:00:03 TP0] Watchdog timeout (self.watchdog_timeout=300, self.soft=False)\n[2025-12-01 11:00:08] Received sigquit from a child process. It usually means the child failed.\n"
+    found = finding(judge_report(report), "startup-timeout")
+    assert (found.certainty, found.component) == (Certainty.POSSIBLE, "sglang")
+    assert {"collective-mismatch", "p2p-iommu"} <= set(found.rivals)
+    assert [(each.name, each.value) for each in found.remedies] == [("--watchdog-timeout", "1200")]
+
+
+def test_a_failure_before_that_watchdog_is_the_answer(judge_report: Judge) -> None:
+    report = "RuntimeError: CUDA error: an illegal memory access was encountered\n[2025-12-01 11:00:03 TP0] Watchdog timeout (self.watchdog_timeout=300)\n"
+    assert "startup-timeout" not in [found.cause for found in judge_report(report).findings]
+
+
+def test_the_handshake_of_vllms_engines_has_a_constant_limit(judge_report: Judge, finding: Find) -> None:
+    report = "RuntimeError: Did not receive response from front-end process within 5 minutes\n"
+    found = finding(judge_report(report), "startup-timeout")
+    assert (found.certainty, found.component) == (Certainty.POSSIBLE, "vllm")
+    assert found.remedies[0].kind == "patch"
+
+
+def test_an_announced_autotuning_is_the_earliest_sign(judge_report: Judge, finding: Find) -> None:
+    tuning = "(Worker_TP3 pid=911) INFO 12-12 09:05:11 [autotuner.py:256] flashinfer.jit: [Autotuner]: Autotuning process starts ...\n"
+    found = finding(judge_report(tuning + WATCHDOG), "startup-timeout")
+    assert "Autotuning process starts" in found.evidence[0].quote
+    assert found.component == "flashinfer"

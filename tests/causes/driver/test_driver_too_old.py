@@ -152,3 +152,8 @@ def test_vllm_has_a_switch_for_the_compatibility_library_on_data_centre_gpus(
 ])  # fmt: skip
 def test_neighbours_are_left_alone(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_triton_asks_the_driver_for_a_function_that_came_later(judge_report: Judge, finding: Find) -> None:
+    report = "SystemError: Failed to retrieve cuOccupancyMaxActiveClusters from libcuda.so.1\n"
+    assert finding(judge_report(report), CAUSE).certainty is Certainty.LIKELY

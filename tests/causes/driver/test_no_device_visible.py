@@ -99,3 +99,23 @@ def test_without_driver_or_device_the_environment_is_not_to_blame(judge_report: 
 ])  # fmt: skip
 def test_neighbours_are_left_alone(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_two_ranks_on_one_gpu(judge_report: Judge, finding: Find) -> None:
+    report = "h:12:90 [0] init.cc:795 NCCL WARN Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1b000\n"
+    found = finding(judge_report(report), CAUSE)
+    assert (found.certainty, found.component) == (Certainty.LIKELY, "user-program")
+    assert proposed(found)[0][:2] == ("patch", "user program")
+
+
+def test_vllms_own_process_prefix_is_not_rays(judge_report: Judge, finding: Find) -> None:
+    report = "(Worker_TP1 pid=5533) ERROR 10-09 05:44:12 torch.AcceleratorError: CUDA error: invalid device ordinal\n"
+    assert finding(judge_report(report), CAUSE).component == "user-program"
+
+
+def test_more_ranks_than_ray_has_gpus(judge_report: Judge, finding: Find) -> None:
+    report = (
+        "ValueError: The number of required GPUs exceeds the total number of available GPUs in the placement group.\n"
+    )
+    found = finding(judge_report(report), CAUSE)
+    assert (found.component, found.remedies[0].value) == ("ray", "lower")

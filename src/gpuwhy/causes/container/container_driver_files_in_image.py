@@ -74,10 +74,15 @@ def _empty(case: Case, match: Match, file: str, access: GpuAccess | Unknown) -> 
     if isinstance(access, GpuAccess) and access.cuinit_container:
         return RuledOut("CUDA starts in the container", access.shown("cuinit.container"))
     is_only_listed = "not checked" in match.text
+    where = place.read_surroundings(case)
+    if where.is_container and not is_only_listed:
+        return _verdict(case, match, file, Certainty.LIKELY, 70, is_passed=where.asks_for_gpu is True)
     return _verdict(case, match, file, Certainty.POSSIBLE, 40 if is_only_listed else 56)
 
 
-def _verdict(case: Case, match: Match, file: str, certainty: Certainty, strength: int) -> Verdict:
+def _verdict(
+    case: Case, match: Match, file: str, certainty: Certainty, strength: int, *, is_passed: bool = False
+) -> Verdict:
     is_refused = match.sign == "hook-file-exists"
     quoted = case.evidence(match, "the file is in the image already" if is_refused else "an empty file stands where the driver's library belongs")  # fmt: skip
     return Verdict(
@@ -93,7 +98,7 @@ def _verdict(case: Case, match: Match, file: str, certainty: Certainty, strength
         explains=case.explains(match),
         missing=() if certainty is Certainty.PROVEN else _missing(case),
         rivals=() if certainty is Certainty.PROVEN else ("container-gpu-not-passed", "library-corrupt"),
-        remedies=_remedies(is_refused),
+        remedies=_remedies(is_refused or is_passed),
         not_remedies=(
             NotARemedy("another driver or a reinstalled container toolkit on the host", "the file in the image stays in the way"),
             NotARemedy("committing the running container again", "it records the mounted files as part of the image"),

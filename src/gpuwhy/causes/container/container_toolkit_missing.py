@@ -153,8 +153,12 @@ _CERTAINTY = {
 
 
 def _has_nvidia(runtimes: str) -> bool:
-    """The list of runtimes holds nvidia. Prose that says it is missing, or names a snap, does not count."""
-    return "nvidia" in runtimes.lower() and re.search(r"\b(?:no|not|without|missing|lacks?|only|snap)\b", runtimes, re.IGNORECASE) is None  # fmt: skip
+    """The list of runtimes holds nvidia. Prose that says it is missing, or names a snap, does not count.
+
+    Nor does the bare name: that is what a start asked for (``--runtime nvidia``), and the daemon just refused it.
+    """
+    is_list = "nvidia" in runtimes.lower() and "--runtime" not in runtimes and runtimes.strip().lower() != "nvidia"
+    return is_list and re.search(r"\b(?:no|not|without|missing|lacks?|only|snap)\b", runtimes, re.IGNORECASE) is None  # fmt: skip
 
 
 def _other_daemon(case: Case) -> str:

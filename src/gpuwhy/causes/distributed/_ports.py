@@ -38,6 +38,8 @@ _LAUNCHER = (
     ("torchrun", re.compile(r"torchrun|torch\.distributed\.(?:run|launch)|torch/distributed/(?:run|launch|elastic)")),
     ("deepspeed", re.compile(r"deepspeed(?:/launcher| --)|deepspeed\.launcher")),
 )
+TRITON_SERVER = ("triton-inference-server", "triton-server", "tritonserver")
+"""Names under which the server stands in logs, images and reports; the project's comes first."""
 OLD_INTERNAL_PORT = "5570"
 """The constant port between vLLM's front end and its engine in 0.5.3 and 0.5.4."""
 
@@ -161,6 +163,14 @@ def _of_http(case: Case, component: str | None) -> tuple[Remedy, ...]:
     engine = component or case.engine
     if engine == "ollama":
         return (Remedy(kind="env", name="OLLAMA_HOST", value="127.0.0.1:11435", summary="Let this server listen elsewhere, or use the one that runs", cost="clients need the same OLLAMA_HOST"),)  # fmt: skip
-    if engine in ("triton-server", "tritonserver"):
-        return (Remedy(kind="flag", name="--http-port", value="a free port", summary="Choose other ports (--http-port, --grpc-port, --metrics-port)"),)  # fmt: skip
+    if engine in TRITON_SERVER:
+        texts = " ".join(each.text[:400] for each in case.all("refused"))
+        name = (
+            "--grpc-port"
+            if "GRPC service" in texts
+            else "--metrics-port"
+            if "Metrics service" in texts
+            else "--http-port"
+        )
+        return (Remedy(kind="flag", name=name, value="a free port", summary="Choose other ports (--http-port, --grpc-port, --metrics-port)"),)  # fmt: skip
     return (Remedy(kind="flag", name="--port", value="a free port", summary="Choose a port that is free", cost="clients must use the new port"),)  # fmt: skip

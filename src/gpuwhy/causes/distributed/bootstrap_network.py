@@ -27,6 +27,10 @@ _OPEN = re.compile(r"(?i)^\s*(?:none|off|inactive|disabled|no (?:rules|firewall)
 _SAYS_NOTHING = re.compile(r"hostname of the client socket cannot be retrieved|Address family not supported by protocol|retrying|will retry|closed by (?:remote )?peer|reset by peer|Broken pipe", re.IGNORECASE)  # fmt: skip
 
 
+_REASON = re.compile(r"NCCL WARN (?!Call to bind failed)|Cuda failure|Message truncated|Duplicate GPU", re.IGNORECASE)
+"""NCCL says itself why; `NCCL WARN` comes before every internal error that has a reason in the log."""
+
+
 class Lead(msgspec.Struct, frozen=True):
     """What shows that the ranks do not meet.
 
@@ -82,6 +86,7 @@ class Lead(msgspec.Struct, frozen=True):
             ("waiting for clients", "rendezvoustimeouterror", "rendezvousconnectionerror", "clients joined"),
             r"Timed out after \d{1,6} seconds waiting for clients|RendezvousTimeoutError|RendezvousConnectionError",
         ),
+        says("internal-error", ("internal error - please report", "ncclinternalerror"), r"internal error - please report this issue to the NCCL|ncclInternalError"),
         says("using", ("bootstrap : using", "bootstrap: using", "net/socket : using"), r"(?:Bootstrap ?:|NET/Socket ?:) ?Using"),
     ],
 )  # fmt: skip
@@ -153,7 +158,7 @@ def _evidence(
 ) -> tuple[Evidence, ...]:
     """The line that decides first. An impossible address family says nothing; the variable that led to it does."""
     by_choice = choice.evidence if choice is not None else None
-    is_consequence = lead.kind == "interface" and "family" in lead.seen.text
+    is_consequence = lead.kind == "interface" and ("family" in lead.seen.text or lead.certainty is Certainty.POSSIBLE)
     ordered = (by_choice, seen) if is_consequence else (seen, by_choice)
     found = (*ordered, wall, case.fact_evidence("net_interfaces"))
     return tuple(dict.fromkeys(each for each in found if each is not None))
@@ -181,7 +186,24 @@ def _lead(case: Case, asked: Order) -> Lead | None:
         found = _of_ranks(case, kind, signs)
         if found is not None:
             return found
-    return _silence(case, asked)
+    return _silence(case, asked) or _unnamed(case)
+
+
+def _unnamed(case: Case) -> Lead | None:
+    """NCCL's internal error without a reason, below a variable that names an interface: a name that does not exist ends so."""
+    failed = next((match for match in case.all("internal-error") if not match.is_code), None)
+    if failed is None or _has_reason(case, failed):
+        return None
+    named = next((choice for choice in _interfaces.told(case) if choice.variable == "NCCL_SOCKET_IFNAME" and not choice.value.startswith("^")), None)  # fmt: skip
+    return Lead(of(failed), "interface", Certainty.POSSIBLE, 50, "nccl") if named is not None else None
+
+
+def _has_reason(case: Case, failed: Match) -> bool:
+    near = case.lines_around(failed, 60, 20)
+    if any(_REASON.search(line.text[:400]) for line in near):
+        return True
+    last = next((line.number for line in near if "Last error:" in line.text[:400]), None)
+    return last is not None and any(line.number == last + 1 and line.text.strip() for line in near)
 
 
 def _of_ranks(case: Case, kind: str, signs: tuple[str, ...]) -> Lead | None:

@@ -17,6 +17,8 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _ADVICE = re.compile(r"most likely caused by incorrect usages|for some reason, didn't run|If you (?:believe|suspect)|may be a mismatch in collective|can be caused by", re.IGNORECASE)  # fmt: skip
 """torch and NCCL print the possibility as advice with every time-out."""
+_GREETING = re.compile(r"ootstrap|NCCL WARN Message truncated ?: received")
+"""NCCL's words while the ranks meet; of the data path it says `message truncated : receiving`."""
 _MULTIMODAL = re.compile(r"multimodal|image|vision|mm_|pixel_values|\bVL\b|-VL-", re.IGNORECASE)
 
 
@@ -138,7 +140,7 @@ def _from_check(case: Case) -> Said | None:
 
 def _from_sizes(case: Case) -> Said | None:
     """A transport that received more bytes than its rank waits for."""
-    match = next((m for m in case.all("truncated") if not m.is_code and "ootstrap" not in m.text), None)
+    match = next((m for m in case.all("truncated") if not m.is_code and not _GREETING.search(m.text)), None)
     if match is None:
         return None
     got, want = match.group("got") or match.group("got2"), match.group("want") or match.group("want2")

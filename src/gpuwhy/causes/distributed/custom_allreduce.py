@@ -16,7 +16,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 """torch reads both; the second is the name since 2.9."""
 _PLACE = re.compile(
-    r"custom_all_reduce|custom_allreduce|customAllReduce|CustomAllreduce|quick_all_reduce|_C_custom_ar|trtllm_allreduce|allreduce_fusion|trtllm_ar\b|cuda_wrapper\.py|ipcUtils|"
+    r"custom_all_reduce|custom_allreduce|customAllReduce|CustomAllreduce|quick_all_reduce|_C_custom_ar|trtllm_allreduce|allreduce_fusion|trtllm_ar\b|cuda_wrapper\.py|ipcUtils|foreignPtr|"
     r"create_shared_buffer|CudaIpcComm|cuda_ipc_comm|mscclpp|create_ipc_buffer|register_graph_buffers|get_graph_buffer_ipc_meta|IpcMemory|flashinfer[./]comm",
 )
 _P2P_TOO = re.compile(

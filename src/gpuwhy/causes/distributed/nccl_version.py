@@ -9,7 +9,8 @@ import msgspec
 from gpuwhy.causes._case import Case, Match, derived, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
-from gpuwhy.causes.distributed._log_lines import first
+from gpuwhy.causes.distributed._hang_order import order
+from gpuwhy.causes.distributed._log_lines import SHOWN, Seen, first, holding
 from gpuwhy.knowledge import nccl
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
@@ -18,6 +19,7 @@ from gpuwhy.model.host import Gpus, Packages, Torch
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _PRINTED = re.compile(r"NCCL (?:library )?version:? ?(?P<version>\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:\+cuda[\d.]{2,6})?)|using nccl==(?P<version2>[\d.]{4,10})")  # fmt: skip
+_PRINTED_BY_RANK = re.compile(r"(?P<host>[\w.-]{1,80}):\d{1,9}:\d{1,9} (?:\[\d{1,4}\] )?NCCL INFO NCCL version (?P<version>\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)")  # fmt: skip
 _OTHER_REASON = re.compile(r"out of memory|peer access|illegal memory|uncorrectable|nvls\.cc|system not yet initialized|busy or unavailable|initialization error|launch failure|ECC", re.IGNORECASE)  # fmt: skip
 _EXPANDABLE = re.compile(r"expandable_segments[:=]\s{0,3}True", re.IGNORECASE)
 
@@ -52,6 +54,11 @@ class Unfit(msgspec.Struct, frozen=True):
             r"[Mm]ismatched NCCL version(?:s)? detected|NCCL version mismatch|Bootstrap ?: Message truncated|different NCCL versions?",
         ),
         says(
+            "greeting-of-other-size",
+            "message truncated",
+            r"NCCL WARN Message truncated ?: received (?P<got>\d{1,9}) bytes instead of (?P<want>\d{1,9})",
+        ),
+        says(
             "lacks-function",
             ("undefined symbol: nccl", "undefined symbol:nccl", "symbol nccl", "pncclcomm", "has no attribute 'nccl", "no attribute 'nccl"),
             r"undefined symbol: ?p?(?P<function>nccl[A-Z]\w{2,40})|symbol lookup error.{0,300}\bp?(?P<function2>nccl[A-Z]\w{2,40})|symbol p?(?P<function3>nccl[A-Z]\w{2,40})[, ].{0,80}not (?:found|defined)",
@@ -60,6 +67,11 @@ class Unfit(msgspec.Struct, frozen=True):
             "call-failed",
             ("unhandled cuda error", "invalid argument, nccl version", "ncclunhandledcudaerror", "ncclinvalidargument", "nccl error: unhandled cuda"),
             r"unhandled cuda error|invalid argument, NCCL version|ncclUnhandledCudaError|ncclInvalidArgument",
+        ),
+        says(
+            "closed-while-meeting",
+            ("nccl warn",),
+            r"NCCL WARN .{0,40}(?:socketProgress|Bootstrap|bootstrap|Connection closed by remote peer|connection closed|unexpected)",
         ),
         says("cuda-failure", "cuda failure", r"Cuda failure(?: \d{1,4})? ?'(?P<what>[^']{3,120})'|Cuda failure \d{1,4} '?(?P<what2>[\w ]{3,80})"),
         says(
@@ -129,6 +141,9 @@ def _unfit(case: Case, torch: Torch | Unknown, gpus: Gpus | Unknown) -> Unfit | 
     lacking = _lacks_function(case)
     if lacking is not None:
         return lacking
+    differing = _differing_ranks(case)
+    if differing is not None:
+        return differing
     version = _printed(case)
     refused = case.found("refused-config")
     if refused is not None and not refused.is_code:
@@ -168,9 +183,9 @@ def _cuda_failure(case: Case, version: str | None, torch: Torch | Unknown, gpus:
     details = " ".join([call.text[:1600], *(m.text[:400] for m in case.all("cuda-failure")), *(line.text[:200] for line in case.lines_around(call, 12, 12))])  # fmt: skip
     if _OTHER_REASON.search(details) or _EXPANDABLE.search(details) or _is_expandable(case):
         return None
-    if case.found("cuda-failure") is None:
-        return None
     expected = _expected(torch)
+    if case.found("cuda-failure") is None:
+        return _bare(case, call, version, torch)
     known = nccl.fault(version, details, gpus.capability if isinstance(gpus, Gpus) else None) if version else None
     if known is not None:
         certainty = Certainty.LIKELY if known.fixed != "2.26.5" else Certainty.POSSIBLE
@@ -187,6 +202,44 @@ def _cuda_failure(case: Case, version: str | None, torch: Torch | Unknown, gpus:
     if re.search(r"invalid argument", details, re.IGNORECASE):
         return Unfit(call, version, "its call of CUDA is refused", Certainty.POSSIBLE, 35, "match:torch")
     return None
+
+
+def _bare(case: Case, call: Match, version: str | None, torch: Torch | Unknown) -> Unfit | None:
+    """A paste that ends at the line with the version, without `Last error:`. The release alone makes it more or less likely."""
+    if version is None or call.sign != "call-failed" or order(case).other_failure is not None:
+        return None
+    expected = _expected(torch)
+    if expected is not None and nccl.parse(version) == nccl.parse(expected):
+        return None
+    against = _against(torch, version, expected)
+    if re.search(r"invalid argument, NCCL version|ncclInvalidArgument", call.text[:1600]):
+        return Unfit(call, version, "it refuses an argument that is passed to it", Certainty.POSSIBLE, 50, f"=={expected}" if expected else "match:torch", against)  # fmt: skip
+    known = nccl.suspected(version)
+    if known is None and against is None:
+        return None
+    why = f"perhaps {known.what}" if known is not None else f"torch requires {expected}"
+    return Unfit(call, version, why, Certainty.POSSIBLE, 35, f">={known.fixed}" if known else "match:torch", against)
+
+
+def _differing_ranks(case: Case) -> Unfit | None:
+    """Ranks that meet, and greet each other in messages of different sizes, or print different releases before they fail."""
+    greeting = next((m for m in case.all("greeting-of-other-size") if not m.is_code), None)
+    found: dict[str, Seen] = {}
+    hosts: set[str] = set()
+    for seen in holding(case, ("NCCL version",)):
+        by_rank = _PRINTED_BY_RANK.search(seen.line.raw[:SHOWN])
+        if by_rank is not None and by_rank["version"] not in found:
+            found[by_rank["version"]] = seen
+            hosts.add(by_rank["host"])
+    printed = list(found.items()) if len(hosts) > 1 else []
+    if greeting is not None:
+        proof = printed[1][1].evidence(f"{printed[1][0]} here, {printed[0][0]} elsewhere") if len(printed) > 1 else None
+        return Unfit(greeting, None, "a rank's greeting has another size than this release expects", Certainty.PROVEN if proof else Certainty.LIKELY, 80, "match:torch", proof, is_mixed=True)  # fmt: skip
+    refused = case.found("closed-while-meeting")
+    if len(printed) < 2 or refused is None or refused.is_code:
+        return None
+    proof = printed[1][1].evidence(f"{printed[1][0]} here, {printed[0][0]} elsewhere")
+    return Unfit(refused, None, "the ranks load different releases of NCCL", Certainty.LIKELY, 65, "match:torch", proof, is_mixed=True)  # fmt: skip
 
 
 def _not_loaded(case: Case) -> Unfit | None:

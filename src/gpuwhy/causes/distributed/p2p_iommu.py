@@ -20,6 +20,8 @@ _SEVERAL_GPUS = re.compile(
 )
 _AFTER_A_FAULT = ("illegal", "xid", "nccl", "unspecified launch")
 _OF_A_GPU = re.compile(r"(?i)nvidia|NVRM")
+_FAULTING_DEVICE = re.compile(r"(?:device|Request device) \[?(?:[0-9a-fA-F]{4}:)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2})\.\d")
+_PEERS = re.compile(r"(?i)\bP2P\b|peer[- ](?:access|to[- ]peer)|\bNCCL\b|all[_-]?reduce|nvlink|p2pBandwidth|simpleP2P")
 _OTHER_STAGE = re.compile(
     r"(?i)load(?:ing)? (?:safetensors|checkpoint|weights|model)|tokeniz|download|compil|lock|baton"
 )
@@ -130,6 +132,15 @@ def _is_of_a_gpu(case: Case, match: Match) -> bool:
         return True
     if any(event.tool in ("xid", "nvrm") for event in case.incident.events):
         return True
+    device = _FAULTING_DEVICE.search(match.text[:1600])
+    if device is not None:
+        of_gpu = re.compile(
+            rf"(?i)(?:nvidia|NVRM|GPU|VGA|3D controller).{{0,200}}{device[1]}|{device[1]}.{{0,80}}(?:nvidia|VGA|3D controller)"
+        )
+        if any(of_gpu.search(line.raw[:400]) for _, line in case.lines()):
+            return True
+        if any(_PEERS.search(line.text[:400]) for _, line in case.lines()):
+            return True
     texts = (event.text.lower() for event in case.incident.events if event.is_fatal and event.kind != "kernel")
     return any(word in text for text in texts for word in (*_AFTER_A_FAULT, "cuda", "watchdog"))
 

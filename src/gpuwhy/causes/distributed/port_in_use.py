@@ -160,6 +160,8 @@ def _component(case: Case, match: Match, port: TakenPort) -> str | None:
     """The product that binds: its choice of the port is what a fix changes."""
     if port.role == "container":
         return "container-engine"
+    if case.engine in _ports.TRITON_SERVER or re.search(r"failed to start (?:HTTP|GRPC|Metrics) service", match.text):
+        return _ports.TRITON_SERVER[0]
     if case.engine:
         return case.engine
     if "HTTP server socket" in match.text:  # the words of llama.cpp's server, and nobody else's

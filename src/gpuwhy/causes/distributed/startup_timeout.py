@@ -10,7 +10,7 @@ from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed._hang_order import Order, order
-from gpuwhy.causes.distributed._log_lines import first, matching, quoted_fact
+from gpuwhy.causes.distributed._log_lines import first, is_before, matching, quoted_fact
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -41,6 +41,10 @@ _STORAGE_WORDS = (
 _LOADING = re.compile(r"Loading (?:safetensors|pt) checkpoint shards:\s{0,3}\d{1,3}% Completed|Loading (?:model|weights)|load weight begin|shards:\s{0,3}\d{1,2}%", re.IGNORECASE)  # fmt: skip
 
 
+_ANNOUNCED = re.compile(
+    r"(?i)autotun\w{1,3} (?:process|start|in progress)|JIT[- ]compil|start\w{0,3} (?:to )?(?:compil|autotun)|compiling (?:a |the )?(?:graph|kernels?)|DeepGEMM"
+)
+"""A program announces a compilation; other mentions of one can be advice."""
 LATE = 2000
 """Sequence number of a collective that no first forward pass reaches."""
 
@@ -66,6 +70,12 @@ class Wait(msgspec.Struct, frozen=True):
             ("waiting for engine", "engine_ready_timeout", "waiting for the engine", "engine core initialization timed out", "did not become ready", "not become healthy"),
             r"Timed out waiting for engine core processes to start|Timed out waiting for (?:the )?engine|VLLM_ENGINE_READY_TIMEOUT_S|engine core initialization timed out|(?:did|has) not become (?:ready|healthy) (?:within|in) \d",
         ),
+        says(
+            "handshake",
+            ("response from front-end process", "ready message from front-end", "handshake message"),
+            r"Did not receive (?:response|ready message|init message|handshake message) from front-?end(?: process)? within \d{1,4}",
+        ),
+        says("scheduler-watchdog", "watchdog_timeout=", r"[Ww]atchdog timeout \(self\.watchdog_timeout=(?P<seconds>\d{1,7})"),
         says(
             "others-loading",
             ("didn't finish loading", "did not finish loading"),
@@ -137,14 +147,14 @@ def startup_timeout(case: Case) -> Judgement:
     if died is not None:
         return died
     busy = _busy(case, asked)
-    lead = _lead(case, wait)
+    lead = _lead(case, wait, asked)
     tried = _tried(case)
     slow = asked.compilers or tried or _is_slow_storage(case)
     certainty = _certainty(wait, asked, bool(slow))
     evidence = tuple(dict.fromkeys(each for each in (lead, _of(case, wait), busy, tried) if each is not None))
     return Verdict(
         certainty=certainty,
-        component=_component(case, wait),
+        component=_component(case, wait, asked),
         title=f"{wait.what} ended while others were still starting",
         chain=(
             Link("Some ranks compile kernels or read weights for longer than the rest", busy or _banner(case) or inferred("nobody looked at the other ranks")),
@@ -173,6 +183,9 @@ def _wait(case: Case, asked: Order) -> Wait | None:
     loading = case.found("others-loading")
     if loading is not None and not loading.is_code:
         return Wait(loading, "SGLang's barrier after loading", "sglang", _longer_config(), Certainty.POSSIBLE, 60)
+    handshake = case.found("handshake")
+    if handshake is not None and not handshake.is_code:
+        return Wait(handshake, "An engine's wait for the front end", "vllm", _patched_handshake(), Certainty.POSSIBLE, 55)  # fmt: skip
     probe = case.found("probe")
     if probe is not None and not asked.was_serving:
         return Wait(probe, "The supervisor's wait for the server", case.engine or None, _probe(probe), Certainty.POSSIBLE, 55)  # fmt: skip
@@ -187,6 +200,8 @@ def _wait(case: Case, asked: Order) -> Wait | None:
     if banner is not None and (expired is not None or case.incident.is_failure) and not asked.was_serving:
         strength = 70 if expired is not None else 50
         return Wait(expired or banner, "A collective's wait during compilation", "deepgemm", _longer_config(), Certainty.POSSIBLE, strength)  # fmt: skip
+    if expired is None and asked.other_failure is None:
+        return _scheduler(case, asked)
     if expired is None or expired.is_code or asked.was_serving or asked.other_failure is not None:
         return None
     strength = {"dispatch-wait": 50, "watchdog": 40, "store-wait": 40}.get(expired.sign, 20)
@@ -195,6 +210,17 @@ def _wait(case: Case, asked: Order) -> Wait | None:
     elif any((report.sequence or 0) > LATE for report in asked.reports):
         strength -= 15
     return Wait(expired, "A wait of the other ranks", case.engine or None, _longer(case, expired), Certainty.POSSIBLE, strength)  # fmt: skip
+
+
+def _scheduler(case: Case, asked: Order) -> Wait | None:
+    """SGLang's own watchdog: one forward pass took longer than its limit. It tells nothing of why."""
+    watchdog = case.found("scheduler-watchdog")
+    if watchdog is None or watchdog.is_code:
+        return None
+    seconds = watchdog.group("seconds") or "300"
+    longer = Remedy(kind="flag", name="--watchdog-timeout", value=str(int(seconds) * 4), summary=f"Allow a forward pass more than {seconds} seconds: --watchdog-timeout, in seconds", cost="a real hang is noticed later", is_sure=False)  # fmt: skip
+    strength = 45 if asked.compiling is not None or asked.compilers else 20 if asked.was_serving else 30
+    return Wait(watchdog, "The scheduler's watchdog", "sglang", longer, Certainty.POSSIBLE, strength)
 
 
 def _is_of_warm_up(case: Case, match: Match) -> bool:
@@ -283,18 +309,26 @@ def _of(case: Case, wait: Wait) -> Evidence | None:
     return case.evidence(wait.match, "a fixed wait ended") if wait.match is not None else None
 
 
-def _lead(case: Case, wait: Wait) -> Evidence | None:
-    return _banner(case) or _of(case, wait)
+def _lead(case: Case, wait: Wait, asked: Order) -> Evidence | None:
+    """What the slow ranks were doing, when they said so before the wait ended; else the end of the wait."""
+    banner = _banner(case)
+    if banner is None and asked.compiling is not None and wait.match is not None and not asked.was_serving:
+        begun = asked.compiling
+        if is_before(begun.place, wait.match.place) and _ANNOUNCED.search(begun.text):
+            return begun.evidence("a compilation of many minutes has begun")
+    return banner or _of(case, wait)
 
 
-def _component(case: Case, wait: Wait) -> str | None:
+def _component(case: Case, wait: Wait, asked: Order) -> str | None:
     if case.found("compile-banner") is not None:
         return "deepgemm"
+    if asked.compiling is not None and re.search(r"flashinfer|\[Autotuner\]", asked.compiling.line.raw[:400]):
+        return "flashinfer"
     return "storage" if _is_slow_storage(case) is not None else wait.component
 
 
 def _explains(case: Case) -> tuple[int, ...]:
-    ids = set(case.explains(*case.all("engine-not-ready", "runner-not-started", "others-loading", "dispatch-wait", "watchdog", "store-wait", "rpc-wait", "probe", "warm-up")))  # fmt: skip
+    ids = set(case.explains(*case.all("engine-not-ready", "runner-not-started", "others-loading", "dispatch-wait", "watchdog", "store-wait", "rpc-wait", "probe", "warm-up", "handshake", "scheduler-watchdog")))  # fmt: skip
     primary = case.incident.primary_event
     if primary is not None and case.found("compile-banner") is not None:
         ids.add(primary.id)
@@ -325,6 +359,10 @@ def _longer_config() -> Remedy:
         kind="config", name="process-group or dispatch timeout", value="longer",
         summary="Wait longer for the other ranks", cost="a real failure is noticed later", limits=("helps only while no rank is dead",),
     )  # fmt: skip
+
+
+def _patched_handshake() -> Remedy:
+    return Remedy(kind="patch", name="vllm", value="HANDSHAKE_TIMEOUT_MINS higher", summary="The limit is a constant, HANDSHAKE_TIMEOUT_MINS of vllm/v1/engine/core.py; start the front end and all engines within it, or raise it", is_sure=False)  # fmt: skip
 
 
 def _longer(case: Case, expired: Match) -> Remedy:

@@ -55,8 +55,8 @@ _LIBCUDA_COMMAND = "ldconfig -p | grep libcuda.so.1; grep libcuda /proc/PID/maps
         ),
         says(
             "symbol-of-newer-driver",
-            "undefined symbol: cu",
-            r"libcuda\.so(?:\.1)?(?:\.[\d.]{1,12})?: undefined symbol: (?P<symbol>cu[A-Z]\w{2,60})|symbol lookup error: \S{0,300}libcudart\S{0,40}: undefined symbol: (?P<symbol2>cu[A-Z]\w{2,60})",
+            ("undefined symbol: cu", "from libcuda.so"),
+            r"[Ff]ailed to (?:retrieve|find|load|dlsym) (?P<asked>cu[A-Z]\w{2,60}) (?:from|in) libcuda\.so|libcuda\.so(?:\.1)?(?:\.[\d.]{1,12})?: undefined symbol: (?P<symbol>cu[A-Z]\w{2,60})|symbol lookup error: \S{0,300}libcudart\S{0,40}: undefined symbol: (?P<symbol2>cu[A-Z]\w{2,60})",
         ),
         says(
             "call-needs-newer-driver",
@@ -195,6 +195,8 @@ def _unspecific(case: Case, match: Match, where: Surroundings, access: GpuAccess
     if driver is not None and driver.major is not None and (is_compat or driver.major <= 12):
         strength = 62 if not is_compat else 55
         return _verdict(case, match, quoted, where, driver, program, Certainty.LIKELY if not is_compat or where.is_container else Certainty.POSSIBLE, strength)  # fmt: skip
+    if match.group("asked"):  # Triton opened the driver's libcuda by name and asked it for a function
+        return _verdict(case, match, quoted, where, driver, program, Certainty.LIKELY, 66, 12)
     strength = 30 if match.sign == "symbol-of-newer-driver" else 46 if is_compat else 50
     if not is_compat and (where.asks_for_gpu is False or "too old or missing" in match.text):
         strength -= 10

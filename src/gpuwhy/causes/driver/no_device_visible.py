@@ -20,7 +20,7 @@ from gpuwhy.model.host import Environment, Gpus, Torch
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
-_RAY = re.compile(r"\bray::|\(\w{1,60} pid=\d{1,9}(?:, ip=[\w.:]{1,60})?\)|site-packages/ray/|ray\.(?:init|remote|get|exceptions|actor)|\bRayWorker\w*|RayActorError|ray_gpu_executor|ray_distributed_executor|raylet|@ray\.remote|\bRay (?:actor|worker|cluster|Data|Serve)", re.IGNORECASE)  # fmt: skip
+_RAY = re.compile(r"\bray::|\((?!EngineCore|Worker[_P]|Worker |VllmWorker|APIServer)\w{1,60} pid=\d{1,9}(?:, ip=[\w.:]{1,60})?\)|site-packages/ray/|ray\.(?:init|remote|get|exceptions|actor)|\bRayWorker\w*|RayActorError|ray_gpu_executor|ray_distributed_executor|raylet|@ray\.remote|\bRay (?:actor|worker|cluster|Data|Serve)", re.IGNORECASE)  # fmt: skip
 _RAY_PREFIX = re.compile(r"\((?:_MapWorker|RayWorker\w*|RayTrainWorker|ServeReplica\S*|\w*Actor|WorkerDict|raylet|ActorPool\w*)\b")  # fmt: skip
 _VALUE_SEEN = re.compile(r"CUDA_VISIBLE_DEVICES(?:\W{1,4}(?:is|was|to|set|to) ){0,3}\W{0,4}[=:] ?(?P<quote>['\"]?)(?P<value>[\w,:/-]{0,200})(?P=quote)(?=[\s,})\]]|$)")  # fmt: skip
 
@@ -60,6 +60,7 @@ _VALUE_SEEN = re.compile(r"CUDA_VISIBLE_DEVICES(?:\W{1,4}(?:is|was|to|set|to) ){
             ("invalid device ordinal", "invaliddevice", "invalid device id", "num_gpus=", "rank is out of bounds", "than the number of available gpus", "than the number of gpus", "cuda_error_invalid_device", "device_count", "is out of bounds"),
             r"CUDA[^\n]{0,40}invalid device ordinal|invalid device ordinal|CUDA_ERROR_INVALID_DEVICE\b|cudaErrorInvalidDevice\b|AssertionError: Invalid device id|device >= 0 && device < num_gpus|local rank \d{0,4} ?is out of bounds|(?:larger|greater|more) than the number of (?:available )?GPUs|Invalid CUDA 'device=|Device index must be \d",
         ),
+        says("same-gpu-twice", "duplicate gpu detected", r"Duplicate GPU detected ?: ?rank (?P<one>\d{1,6}) and rank (?P<other>\d{1,6}) both on CUDA device (?P<device>\w{1,16})"),
         says(
             "ray-has-no-gpu",
             ("exceeds the total number of available gpus", "current node has no gpu", "does not allocate any gpus", "required gpus exceeds", "no available node types can fulfill", "every node should have a gpu", "less than total desired gpus", "cannot provide a placement group"),
@@ -99,17 +100,17 @@ def no_device_visible(
       (`Torch not compiled with CUDA enabled`).
     """
     seen = _seen(case, environment, gpus)
-    match = place.earliest(case, "variable-hides-all", "variable-unreadable")
+    match = place.earliest(case, "variable-hides-all", "variable-unreadable", "same-gpu-twice")
     if match is None:
         match = place.earliest(case, "ordinal-out-of-range", "ray-has-no-gpu", errors.NO_DEVICE.name) or place.earliest(case, "no-gpu-found", errors.START_FAILS.name)  # fmt: skip
     if match is None or _is_of_another(case, match, seen):
         return None
     where = place.read_surroundings(case)
-    quoted = case.evidence(match, "the process is shown no GPU" if match.sign != "ordinal-out-of-range" else "the process is shown fewer GPUs than it asks for")  # fmt: skip
+    quoted = case.evidence(match, _MEANING.get(match.sign, "the process is shown no GPU"))  # fmt: skip
     excluded = _excluded(match, access, torch, setup, quoted, seen)
     if excluded is not None:
         return excluded
-    is_ray = _is_ray(case, match)
+    is_ray = match.sign == "ray-has-no-gpu" or (match.sign != "same-gpu-twice" and _is_ray(case, match))
     certainty, strength = _certainty(case, match, access, where, seen, is_ray)
     smi = access.shown("nvidia_smi.host", "nvidia_smi.container") if isinstance(access, GpuAccess) else ()
     is_open = certainty is not Certainty.PROVEN
@@ -132,6 +133,12 @@ def no_device_visible(
         ),
         strength=strength,
     )  # fmt: skip
+
+
+_MEANING = {
+    "ordinal-out-of-range": "the process is shown fewer GPUs than it asks for",
+    "same-gpu-twice": "two ranks took the same GPU",
+}
 
 
 class Variable(Struct, frozen=True):
@@ -207,6 +214,8 @@ def _certainty(
         return Certainty.LIKELY, 82
     if match.sign == "variable-unreadable":
         return Certainty.LIKELY, 76
+    if match.sign == "same-gpu-twice":
+        return Certainty.LIKELY, 72
     if seen.hides_all or seen.beyond is not None:
         is_fact = isinstance(case.fact(f"env.{_VARIABLE}"), Fact)
         return (Certainty.PROVEN if works and is_fact else Certainty.LIKELY), 80
@@ -234,6 +243,8 @@ def _reason(seen: Variable, match: Match, is_ray: bool) -> str:
         return "CUDA_VISIBLE_DEVICES hides every GPU from it"
     if match.sign == "variable-unreadable":
         return "CUDA_VISIBLE_DEVICES holds a value that the program cannot read"
+    if match.sign == "same-gpu-twice":
+        return "two ranks chose the same one: each has to set its device from its local rank, and the host needs a GPU for each"
     if is_ray:
         return "Ray gave the actor no GPU, or CUDA was asked before the engine set CUDA_VISIBLE_DEVICES"
     return "its environment hides the GPUs (CUDA_VISIBLE_DEVICES), or it asked CUDA too early"
@@ -260,6 +271,10 @@ def _remedies(case: Case, match: Match, seen: Variable, is_ray: bool) -> tuple[R
             kind="patch", name="user program", value="set CUDA_VISIBLE_DEVICES before torch is imported",
             summary="Set the variable before the first import that asks CUDA, and start worker processes by spawn", is_sure=False,
         )  # fmt: skip
+        if match.sign == "same-gpu-twice":
+            own = Remedy(kind="patch", name="user program", value="torch.cuda.set_device(LOCAL_RANK)", summary="Let each rank take the GPU of its local rank before it joins the group", is_sure=False)  # fmt: skip
+            each = Remedy(kind="env", name=_VARIABLE, value="one GPU for each rank", summary="Show the processes as many GPUs as there are ranks on the host (none twice)", is_sure=False)  # fmt: skip
+            return (own, each, _fewer_ranks(case))
         if match.sign == "ordinal-out-of-range":
             return (variable, _fewer_ranks(case), early)
         return (variable, early)
@@ -271,6 +286,8 @@ def _remedies(case: Case, match: Match, seen: Variable, is_ray: bool) -> tuple[R
         kind="patch", name="user program", value="no torch.cuda call before the engine exists",
         summary="In the actor: import the engine inside __init__, and call nothing of torch.cuda before it exists",
     )  # fmt: skip
+    if match.sign == "ray-has-no-gpu" and ("exceeds" in match.text or "desired" in match.text):
+        return (_fewer_ranks(case), gpus)
     return (gpus, late)
 
 

@@ -19,6 +19,8 @@ _DAMAGED = re.compile(
     r"(?i)truncat|smaller|short|corrupt|damag|differ|mismatch|wrong (?:size|checksum)|incomplete|0 bytes|empty"
 )
 _WHOLE = re.compile(r"(?i)^(?:ok|intact|complete|whole|matches|checksum ok|same size)\b")
+_OF_THE_DRIVER = re.compile(r"(?:^|/)lib(?:cuda|nvidia-[\w-]{1,40}|nvcuvid)\.so")
+"""Libraries of the driver: an empty one is a mount point that an image kept, or a driver's installation to repair."""
 _ROOM = 64 * 2**20
 
 
@@ -106,6 +108,8 @@ def _stated(case: Case, match: Match) -> Judgement:
     component = (
         parts.component_of(path) if path is not None and parts.component_of(path) not in ("cuda-toolkit",) else None
     )
+    if path is not None and _OF_THE_DRIVER.search(path):
+        return _verdict(case, match, quoted, path, "driver", Certainty.POSSIBLE, (), 40)
     component = component or _of_image(match) or case.component_near(match, case.engine or None)
     certainty = Certainty.PROVEN if is_plain and (is_failure or known is not None) else Certainty.LIKELY
     return _verdict(case, match, quoted, path, component, certainty, (), 82 if is_plain else 66)
