@@ -48,7 +48,7 @@ _VALUE = says(
 )  # fmt: skip
 
 _COMPILERS = re.compile(
-    r"(?i)\bnvcc\b|\bptxas\b|\bcicc\b|\bgcc\b|\bg\+\+|\bcc1|\bclang|\bld\b|\bld:|\bar:|nvlink|fatbinary|cmake|ninja|\bmake\b|docker: |\bpip3?\b|setup\.py|\bconda\b|\bgit\b|\buv\b|apt(?:-get)?\b|collect2|\btar:|nvidia-smi|pytest|modprobe|ibv_|dmesg|journalctl|sudo|\bsed\b|\bgrep\b|\bfind\b|\bcurl\b|\bwget\b|helm|kubectl"
+    r"(?i)\bnvcc\b|\bptxas\b|\bcicc\b|\bgcc\b|\bg\+\+|\bcc1|\bclang|\bld\b|\bld:|\bar:|nvlink|fatbinary|cmake|ninja|\bmake\b|docker: |\bpip3?\b|setup\.py|\bconda\b|\bgit\b|\buv\b|apt(?:-get)?\b|collect2|\btar:|nvidia-smi|pytest|modprobe|ibv_|dmesg|journalctl|^(?:sudo|sed|grep|find|curl|wget)\b|helm|kubectl"
 )
 _BUILD_OPTION = re.compile(
     r"^-(?:std|W|f|m|O|gencode|Xcompiler|arch|diag|G|I|L|D)\b|-compress|--generate-|--ptxas|-static-global|--device-c"
