@@ -13,6 +13,7 @@ from gpuwhy import __version__
 COMMANDS = {
     "diagnose": "Find out why a service crashed or will not start.",
     "collect": "Take a snapshot of a target, to diagnose it elsewhere.",
+    "inspect": "Which GPUs binaries have code for, and whether yours runs them.",
     "cause": "Print the documentation of a cause.",
     "causes": "List the catalogue of causes.",
 }

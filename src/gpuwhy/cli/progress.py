@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -22,6 +23,32 @@ def shown_progress(name: str) -> Iterator[Callable[[Probe], None] | None]:
         nonlocal seen
         seen += 1
         sys.stderr.write(f"\r\x1b[2K{plain(name)[:40]}: {seen} probes, {plain(probe.name)} {probe.status}"[:100])
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        sys.stderr.write("\r\x1b[2K")
+        sys.stderr.flush()
+
+
+@contextmanager
+def shown_reading() -> Iterator[Callable[[str, int, int], None] | None]:
+    """A bar while binaries are read: name, how much, of how much (0 when not known); None when nobody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    due = 0.0
+
+    def show(name: str, done: int, total: int) -> None:
+        nonlocal due
+        now = time.monotonic()
+        if now < due:
+            return
+        due = now + 0.1
+        part = min(done / total, 1) if total else 0
+        bar = f"[{'#' * int(part * 20):20}] {part:4.0%} {done / 1e6:,.0f} MB" if total else f"{done} files"
+        sys.stderr.write(f"\r\x1b[2K{bar} {plain(name)[-60:]}")
         sys.stderr.flush()
 
     try:

@@ -107,7 +107,8 @@ class InspectedFile(msgspec.Struct, frozen=True, kw_only=True):
     """One file. ``architectures`` and ``containers`` are of the code that the CUDA runtime registers (or, in an object,
     that the device linker will); ``container_sets`` has all, hidden and relocatable ones too.
 
-    ``members`` is more than 1 for a folder of bare cubins, which count as one file.
+    ``members`` is more than 1 for a folder of bare cubins, which count as one file. ``toolkit`` is the CUDA release that
+    made the device code, "13.5" or ">= 13.0", and ``toolkit_shown_by`` what says so.
     """
 
     path: str
@@ -137,6 +138,7 @@ class InspectedFile(msgspec.Struct, frozen=True, kw_only=True):
     cuda: CudaUse = CudaUse()
     torch: TorchUse = TorchUse()
     toolkit: str = ""
+    toolkit_shown_by: str = ""
     other_gpus: tuple[str, ...] = ()
     complete: bool = True
     problems: tuple[str, ...] = ()

@@ -1,0 +1,99 @@
+"""``gpuwhy inspect PATH…``: which GPUs binaries have code for, what they need, and whether a GPU runs them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuwhy.cli.failing import unusable
+from gpuwhy.cli.group import FAILURE, UNUSABLE
+
+if TYPE_CHECKING:
+    from gpuwhy.knowledge.capability import ComputeCapability
+
+
+@click.command("inspect")
+@click.argument("paths", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--venv", "environments", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="A Python environment: all binaries of its packages (repeatable).")  # fmt: skip
+@click.option("--gpu", metavar="NAME", default="", help="Judge for this GPU, as nvidia-smi names it, or a capability.")
+@click.option("--for", "capability", metavar="X.Y", default="", help="Judge for this compute capability.")
+@click.option("--driver", metavar="VERSION", default="", help="Judge for this driver too: it limits PTX.")
+@click.option("--kernel", metavar="NAME", default="", help="Find the container of kernels with this in their name.")
+@click.option("--requirements", is_flag=True, help="Of wheels, only what they say of themselves; reads no code.")
+@click.option("--deep", is_flag=True, help="Search large data sections for bare cubins too.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
+@click.option("--verbose", "-v", is_flag=True, help="What each file needs, and how its code is grouped.")
+def command(
+    paths: tuple[Path, ...],
+    environments: tuple[Path, ...],
+    gpu: str,
+    capability: str,
+    driver: str,
+    kernel: str,
+    requirements: bool,
+    deep: bool,
+    form: str,
+    output: Path | None,
+    verbose: bool,
+) -> int:
+    """Which GPUs the binaries at PATH… have code for, and what they need to load.
+
+    PATH is a library, program, object, archive, cubin, fatbin, PTX or wheel, or a folder of them. Only headers are
+    read. With --gpu or --for, each file is judged container by container, as the driver does; exit status 1 when a file
+    cannot run there.
+    """
+    from gpuwhy.cli.progress import shown_reading
+    from gpuwhy.investigate.binaries import Question, inspect_binaries, inspect_requirements
+    from gpuwhy.reports.binaries_writing import write
+
+    named, target = _target(gpu, capability, driver)
+    wanted = [*paths, *(folder for environment in environments for folder in _packages_of(environment))]
+    missing = [path for path in wanted if not path.exists()]
+    if not wanted or missing:
+        unusable(
+            f"{missing[0]}: no such file or folder" if missing else "name a file, a folder, a wheel, or --venv DIR"
+        )
+    question = Question(target, named, driver, kernel, deep, verbose or form == "json")
+    with shown_reading() as on_progress:
+        inspect = inspect_requirements if requirements else inspect_binaries
+        inspection = inspect(wanted, question, on_progress)
+    try:
+        write(inspection, form, verbose, output)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        unusable(f"{output}: {error.strerror}")
+    if inspection.unreadable and not inspection.files:
+        return UNUSABLE
+    return FAILURE if any(file.verdict and file.verdict.runs is False for file in inspection.files) else 0
+
+
+def _target(gpu: str, capability: str, driver: str) -> tuple[str, ComputeCapability | None]:
+    """The name and the compute capability that are asked for; a name that means several is unusable."""
+    if not gpu and not capability:
+        if driver:
+            unusable("--driver is for a verdict: name the GPU too, with --gpu or --for")
+        return "", None
+    from gpuwhy.knowledge import capability as capabilities
+    from gpuwhy.knowledge import drivers, gpus
+
+    if driver and drivers.driver_version(driver) is None:
+        unusable(f"{driver}: not a driver version such as 570.86")
+    target = capabilities.parse(capability or gpu)
+    model = gpus.by_name(gpu) if gpu and not target else None
+    target = target or (capabilities.parse(model.compute_capability) if model else None)
+    if target is None:
+        known = ", ".join(f"{each.name} ({each.compute_capability})" for each in gpus.candidates(gpu)[:5])
+        unusable(
+            f"{gpu or capability}: " + (f"can mean {known}" if known else "unknown; give its capability, --for 12.0")
+        )
+    return gpu if model else "", target.plain
+
+
+def _packages_of(environment: Path) -> tuple[Path, ...]:
+    from gpuwhy.investigate.binary_files import site_packages
+
+    return site_packages(environment) or unusable(f"{environment}: no Python environment with packages")
