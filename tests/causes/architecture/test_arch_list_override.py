@@ -179,3 +179,10 @@ def test_kernels_left_out_by_the_list_of_the_build(judge_report: Judge) -> None:
     text = "NotImplementedError: No compiled cutlass_scaled_mm for CUDA device capability: 89\n"
     first = judge_report(text, {"cc": "8.9", "env.TORCH_CUDA_ARCH_LIST": "9.0a"}).findings[0]
     assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+
+
+def test_a_list_of_which_vllm_supports_nothing(judge_report: Judge, finding: Find) -> None:
+    text = "RuntimeError: None of the CUDA architectures in `TORCH_CUDA_ARCH_LIST` env variable (5.2 6.0 6.1) is supported. Supported CUDA architectures are: {'8.6', '7.5'}.\n"
+    found = finding(judge_report(text), CAUSE)
+    assert (found.certainty, found.component) == (Certainty.PROVEN, "vllm")
+    assert {remedy.name for remedy in found.remedies} == {"TORCH_CUDA_ARCH_LIST"}

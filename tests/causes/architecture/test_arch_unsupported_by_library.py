@@ -106,3 +106,9 @@ def test_an_operator_list_of_an_xformers_that_did_not_load_is_not_it(judge_repor
         "    requires device with capability < (9, 0) but your GPU has capability (12, 0) (too new)\n"
     )
     assert CAUSE not in [f.cause for f in judge_report(log).findings]
+
+
+def test_a_kernel_of_another_flash_attention_release(judge_report: Judge) -> None:
+    first = judge_report("AssertionError: Sinks are only supported in FlashAttention 3\n").findings[0]
+    assert (first.cause, first.component, first.certainty) == (CAUSE, "vllm", Certainty.LIKELY)
+    assert first.remedies[0].name == "--attention-backend"

@@ -149,3 +149,16 @@ def test_what_was_built_here_is_never_proven_to_be_published(
     assert judgement.findings[0].cause in ("arch-list-override", "build-target-wrong")
     said = {f.cause: f.certainty.value for f in judgement.findings}
     assert said.get("binary-lacks-arch", "possible") == "possible"
+
+
+def test_an_image_for_another_generation(judge_report: Judge, finding: Find) -> None:
+    text = "Could not start backend: Runtime compute cap 75 is not compatible with compile time compute cap 80\n"
+    found = finding(judge_report(text), CAUSE)
+    assert (found.component, found.certainty) == ("text-embeddings-inference", Certainty.PROVEN)
+    assert (found.remedies[0].kind, found.remedies[0].name) == ("container", "image")
+    assert "7.5" in found.remedies[0].value
+
+
+def test_the_kernels_of_a_python_package_are_its_engines(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(traceback_in(("faster_whisper/transcribe.py", "self.model.encode(features)"))), CAUSE)
+    assert found.component == "ctranslate2"

@@ -78,3 +78,15 @@ def test_another_checkpoint_helps_with_fp8(judge_report: Judge, finding: Find) -
 ])  # fmt: skip
 def test_what_is_not_a_number_formats_fault(judge_report: Judge, line: str) -> None:
     assert CAUSE not in [f.cause for f in judge_report(line + "\n").findings]
+
+
+def test_tensorrt_asks_for_hardware_with_the_format(judge_report: Judge) -> None:
+    first = judge_report("[TRT] [E] 9: Networks with FP8 precision require hardware with FP8 support\n").findings[0]
+    assert (first.cause, first.component) == (CAUSE, "tensorrt")
+
+
+def test_the_trainer_of_transformers_has_options_of_its_own(judge_report: Judge, finding: Find) -> None:
+    judgement = judge_report("ValueError: Your setup doesn't support bf16/gpu. You need torch>=1.10, using Ampere GPU with cuda>=11.0\n  File \"/v/lib/python3.10/site-packages/transformers/training_args.py\", line 1531\n")  # fmt: skip
+    found = finding(judgement, CAUSE)
+    assert [remedy.name for remedy in found.remedies[:2]] == ["bf16", "--fp16"]
+    assert not any("11.0" in remedy.value for other in judgement.findings for remedy in other.remedies)

@@ -113,3 +113,32 @@ def test_a_driver_that_names_the_legacy_branch_of_the_gpu(judge_report: Callable
     first = judge_report(log).findings[0]
     assert (first.cause, first.component) == ("gpu-too-old", "driver")
     assert [(r.kind, r.name, r.value) for r in first.remedies] == [("driver", "nvidia", "470")]
+
+
+def test_open_kernel_modules_need_turing(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "[    6.120012] NVRM: The NVIDIA GPU 0000:01:00.0 (PCI ID: 10de:1b06)\n"
+        "               NVRM: installed in this system is not supported by open\n"
+        "               NVRM: nvidia.ko because it does not include the required GPU\n"
+        "               NVRM: System Processor (GSP).\n"
+    )
+    found = finding(judge_report(text), CAUSE)
+    assert found.component == "driver"
+    assert found.remedies[0].value == "proprietary kernel modules"
+
+
+@pytest.mark.parametrize(("line", "component"), [
+    ("cuda compute cap 61 is not supported", "text-embeddings-inference"),
+    ("ERROR: No supported GPU(s) detected to run this container", "container-image"),
+])  # fmt: skip
+def test_an_image_that_refuses_the_gpu(judge_report: Judge, finding: Find, line: str, component: str) -> None:
+    judgement = judge_report(line + "\n")
+    assert judgement.findings[0].cause == CAUSE
+    assert judgement.findings[0].component == component
+
+
+@pytest.mark.parametrize(("capability", "cause"), [("6.1", CAUSE), ("12.0", "arch-unsupported-by-library")])
+def test_cudnn_refuses_old_gpus_and_features_on_new_ones(judge_report: Judge, capability: str, cause: str) -> None:
+    text = "RuntimeError: cuDNN error: CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH\n"
+    first = judge_report(text, {"cc": capability}).findings[0]
+    assert (first.cause, first.component) == (cause, "cudnn")

@@ -152,3 +152,14 @@ def test_an_engine_built_against_torch_gets_its_image_too_and_tensorrt_llm_no_ba
 def test_a_failure_of_rocm_is_not_ours(judge_report: Judge) -> None:
     log = "RuntimeError: HIP error: invalid device function\nhipErrorNoBinaryForGpu: Unable to find code object for all current devices!\n"
     assert judge_report(log).findings == ()
+
+
+def test_the_run_time_compiler_of_torch(judge_report: Judge) -> None:
+    text = "RuntimeError: nvrtc: error: invalid value for --gpu-architecture (-arch)\n\nnvrtc compilation failed:\n\n#define POS_INFINITY __int_as_float(0x7f800000)\n"
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == (CAUSE, "torch")
+
+
+def test_near_miss_the_run_time_compiler_of_cupy(judge_report: Judge) -> None:
+    text = '  File "/v/lib/python3.10/site-packages/cupy/cuda/compiler.py", line 684, in compile\ncupy.cuda.compiler.CompileException: nvrtc: error: invalid value for --gpu-architecture (-arch)\n'
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]

@@ -29,7 +29,8 @@ _ENTRY = r"(?:(?:sm_?|compute_)?\d{1,3}(?:\.\d)?[a-z]?(?:\+PTX|-real|-virtual)?)
 STATED = says(
     "list-stated",
     tuple(name.lower() for name in NAMES),
-    rf"(?:^|[\s\"'`(;,/-]|-D)(?P<name>{'|'.join(NAMES)})(?::\w+)?(?:\s*[=:]\s*|\s+(?:is )?(?:set )?(?:to )?)['\"`]?(?P<value>{_ENTRY}(?:[;, ]{{1,2}}{_ENTRY})*)",
+    rf"(?:^|[\s\"'`(;,/-]|-D|(?:echo|printenv) [\"']?(?:\$\{{?)?)(?P<name>{'|'.join(NAMES)})(?::\w+|\}}?[\"']?(?=\s))?"
+    rf"(?:\s*[=:]\s*|\s+(?:is )?(?:set )?(?:to )?)['\"`]?(?P<value>{_ENTRY}(?:[;, ]{{1,2}}{_ENTRY})*)",
 )
 """A log prints the list, or the command line that sets it."""
 NOT_SET = says(

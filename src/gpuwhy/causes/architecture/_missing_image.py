@@ -71,6 +71,8 @@ WITHOUT_TORCH = components.BUILDS_OF_LLAMA | {
     "ctranslate2", "onnxruntime", "tensorrt", "tvm", "mlc-llm", "tensorflow", "jax", "cupy", "numba", "faiss", "paddle",
 }  # fmt: skip
 """Programs and libraries that start their kernels without torch."""
+_NATIVE_PARTS = {"faster-whisper": "ctranslate2", "whisperx": "ctranslate2"}
+"""Python packages whose kernels are those of another one, whose frames no traceback shows."""
 _OPERATION = re.compile(r"\btorch\.ops\.(?P<space>\w+)|\b(?P<module>[a-z]\w{2,40})\.\w+\(")
 _SPACES = {"_c": "vllm", "_moe_c": "vllm", "_c_cache_ops": "vllm", "_c_custom_ar": "vllm", "_rocm_c": "vllm"}
 _TORCH_CALL = re.compile(r"\btorch\.(?!ops\b)\w+(?:\.\w+)*\(|\.(?:to|cuda|float|half|bfloat16|zero_|fill_)\(")
@@ -122,6 +124,7 @@ def read_missing_image(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown)
         return None
     capability = gpus.capability if isinstance(gpus, Gpus) else None
     component, is_named = _owner(case, match)
+    component = _NATIVE_PARTS.get(component or "", component)
     if component is None:
         component = _only_examined(case)
     built = _binary(case, component)
@@ -198,6 +201,7 @@ _SPEAKING_OPERATIONS = (
     ("bitsandbytes", re.compile(r"bitsandbytes|CUDA exception! Error code|/csrc/ops\.cu", re.I)),
     ("tensorflow", re.compile(r"tensorflow", re.I)),
     ("ctranslate2", re.compile(r"CUDA failed with error|ctranslate2", re.I)),
+    ("text-embeddings-inference", re.compile(r"compile time compute cap|^cuda compute cap \d|text[-_]embeddings[-_]", re.I)),
     ("paddle", re.compile(r"\bpaddle", re.I)),
     ("tensorrt-llm", re.compile(r"TensorRT[-_ ]?LLM|\bTRT[-_]?LLM|tensorrt_llm", re.I)),
     ("tensorrt", re.compile(r"TensorRT|\[TRT\]|engine plan file", re.I)),

@@ -49,6 +49,7 @@ class Clash(msgspec.Struct, frozen=True):
         says("flashinfer-gate", ("sm 12.x requires cuda", "sm 120 requires cuda", "sm 12.1+ requires cuda"), r"(?P<arch>SM 12\.x|SM 120|SM 12\.1\+) requires CUDA >= (?P<need>\d+\.\d+)"),
         says("entry-unreadable", ("values to unpack (expected 2", "string index out of range", "invalid literal for int()"), r"(?:not enough|too many) values to unpack \(expected 2|string index out of range|invalid literal for int\(\) with base 10: '(?P<value>[^']{0,60})'"),
         says("no-compiled-kernel", "no compiled ", r"No compiled (?P<what>[\w: ]{3,60}?)(?: kernel)? for (?:a |this |the )?(?:compute|CUDA|device)"),
+        says("list-without-supported", "is supported. supported cuda architectures are", r"None of the CUDA architectures in `?(?P<name>TORCH_CUDA_ARCH_LIST)`? env variable \((?P<value>[^)]{0,120})\) is supported"),
         *refused.SIGNS,
         *images.SIGNS,
         *lists.SIGNS,
@@ -95,6 +96,7 @@ def arch_list_override(
     known = lists.known_lists(case, environment)
     clash = (
         _unreadable(case, known)
+        or _holds_nothing_supported(case)
         or _checked_by_flashinfer(case, known, gpus, environment)
         or _unknown_to_torch(case, known, environment)
         or _refused_by_compiler(case, known, gpus, environment, tools)
@@ -128,6 +130,17 @@ def _unreadable(case: Case, known: tuple[ArchList, ...]) -> Clash | None:
             at_fault,
         )
     return None
+
+
+def _holds_nothing_supported(case: Case) -> Clash | None:
+    """vLLM's setup drops the entries that it does not support, and says so when none is left."""
+    match = case.found("list-without-supported")
+    if match is None:
+        return None
+    value = match.group("value") or ""
+    stated = ArchList(TORCH, value, case.evidence(match, f"the build shows {TORCH}"))
+    component = case.component_near(match, "vllm")
+    return Clash(match, TORCH, component, "none of its entries is supported", Certainty.PROVEN, 90, stated)
 
 
 def _checked_by_flashinfer(

@@ -43,6 +43,8 @@ _REFUSALS = (
         ("no valid attention backend found", "is not valid for this configuration", "no valid mla attention backend"),
         r"(?:No valid (?:MLA )?attention backend found|is not valid for this configuration).{0,3000}?compute capability not supported",
     ),
+    says("release-of-attention", "supported", r"[Oo]nly (?:be )?supported (?:in|with|by|on) (?:FlashAttention|flash[-_ ]?attn)[ -]?(?:v|version )?[34]\b|requires? (?:FlashAttention|flash[-_ ]?attn|FA)[ -]?[34]\b"),
+    says("cudnn-refuses", "cudnn_status_not_supported_arch_mismatch"),
     says("fp8-cache-without-kernel", "fp8 kv", r"does(?: not|n't) support fp8 kv[- ]?cache on this (?:device|GPU)"),
 )  # fmt: skip
 """Checks of a library against the GPU, each with a wording of its own."""
@@ -178,20 +180,28 @@ def _refused(case: Case, gpus: Gpus | Unknown) -> Judgement:
     stated = next((match.group(name) for name in ("sm", "sm2", "sm3", "sm4") if match.group(name)), None)
     component = _refusing(case, match)
     capability = f"{stated[:-1]}.{stated[-1]}" if stated else (gpus.capability if isinstance(gpus, Gpus) else None)
-    is_sure = capability is not None and match.event is not None
+    is_sure = capability is not None and match.event is not None and match.sign not in _WITH_OTHER_CAUSES
     return _verdict(
         case,
         match,
         component,
         capability,
         Certainty.PROVEN if is_sure else Certainty.LIKELY,
-        75,
+        45 if match.sign == "cudnn-refuses" else 75,
         gpus.evidence if isinstance(gpus, Gpus) else (),
     )
 
 
+_WITH_OTHER_CAUSES = ("release-of-attention", "cudnn-refuses")
+"""Refusals that a missing package or a dropped generation explains as well."""
+
+
 def _refusing(case: Case, match: Match) -> str | None:
     """The library whose path or operation the message names, else that of the frame that raises."""
+    if match.sign == "cudnn-refuses":
+        return "cudnn"
+    if match.sign == "release-of-attention":  # the engine that asks for the kernel refuses, not the kernel's library
+        return case.component_near(match, case.engine or "vllm")
     named = first_component([(match.text, False)]) or images.in_other_words(match.text)
     return named if named is not None else case.component_near(match, case.engine or None)
 

@@ -34,6 +34,7 @@ _STATED = (
             "kernel for cuda device capability",
             "was not built with cuda kernel binaries compatible",
             "mismatched gpu architecture",
+            "is not compatible with compile time compute cap",
             "which is not supported by paddle",
             "not compiled for this gpu",
             "not compiled for this device",
@@ -41,6 +42,7 @@ _STATED = (
         ),
         r"No compiled (?P<what>[\w: ]{3,60}?)(?: kernel)? for (?:a |this |the )?(?:compute|CUDA|device)"
         r"|not built with CUDA kernel binaries compatible with compute capability (?P<cc>\d{1,2}\.\d)"
+        r"|Runtime compute cap (?P<packed>\d{2,3}) is not compatible with compile time compute cap (?P<made>\d{2,3})"
         r"|Mismatched GPU Architecture|capability .{0,60}not supported by Paddle"
         r"|(?:was |were |is |are )?not compiled for (?:this|your|the current) (?:GPU|device|arch)"
         r"|was not compiled for (?:sm_?|compute capability |arch(?:itecture)? )\d",
@@ -186,10 +188,16 @@ def _stated(case: Case, match: Match, gpus: Gpus | Unknown) -> Verdict:
         component = "tensorrt-llm" if case.engine == "tensorrt-llm" else "tensorrt"
     else:
         component = images.in_other_words(match.text) or case.component_near(match, case.engine or None)
-    capability = match.group("cc") or match.group("sm") or (gpus.capability if isinstance(gpus, Gpus) else None)
+    packed = match.group("packed")
+    stated = f"{packed[:-1]}.{packed[-1]}" if packed else None
+    capability = (
+        stated or match.group("cc") or match.group("sm") or (gpus.capability if isinstance(gpus, Gpus) else None)
+    )
     # the kernels' own texts come as often from a build of one's own; an engine file is bound to one GPU anyway
     certainty = Certainty.LIKELY if is_engine_file else Certainty.POSSIBLE
-    if not is_engine_file and match.event is not None and match.sign == "built-without-it":
+    if packed is not None:
+        certainty = Certainty.PROVEN
+    elif not is_engine_file and match.event is not None and match.sign == "built-without-it":
         certainty = Certainty.LIKELY if component in ("vllm", "tensorflow", "paddle") and _is_site(match) else certainty
     return Verdict(
         certainty=certainty,
@@ -203,7 +211,9 @@ def _stated(case: Case, match: Match, gpus: Gpus | Unknown) -> Verdict:
         explains=case.explains(match),
         missing=_missing(case, component),
         rivals=("build-target-wrong", "arch-unsupported-by-library"),
-        remedies=_ENGINE_FILE if is_engine_file else remedies.for_extension(case, component, capability),
+        remedies=_ENGINE_FILE
+        if is_engine_file
+        else (*_other_image(packed), *remedies.for_extension(case, component, capability)),
         not_remedies=() if is_engine_file else remedies.IN_VAIN,
         strength=75 if is_engine_file else 50,
     )
@@ -226,6 +236,21 @@ _ENGINE_FILE = (
         is_sure=False,
     ),
 )
+
+
+def _other_image(packed: str | None) -> tuple[Remedy, ...]:
+    """Programs that are published as one image per generation of GPUs say for which one theirs was compiled."""
+    if packed is None:
+        return ()
+    return (
+        Remedy(
+            kind="container",
+            name="image",
+            value=f"the variant for compute capability {packed[:-1]}.{packed[-1]}",
+            summary=f"Run the image that is published for compute capability {packed[:-1]}.{packed[-1]} (the tag names the generation)",
+            cost="another image is pulled",
+        ),
+    )
 
 
 def _is_site(match: Match) -> bool:

@@ -370,12 +370,19 @@ def _remedies(case: Case, mistake: Mistake, gpus: Gpus | Unknown, capability: st
     if package is None:
         return tuple(remedies)
     if mistake.kind == "jit":
-        remedies.append(Remedy(kind="cache", name=component or package, value="delete", summary="Delete what was compiled for the wrong target", rank=0))  # fmt: skip
+        remedies.append(Remedy(kind="cache", name=_CACHES.get(component or "", "torch_extensions"), value="delete", summary="Delete what was compiled for the wrong target", rank=0))  # fmt: skip
         remedies.append(Remedy(kind="package", name=package, value="newer", summary=f"A newer {package} may choose the right target", is_sure=False))  # fmt: skip
         return tuple(remedies)
     remedies.append(Remedy(kind="package", name=package, value="rebuild", summary=f"Build {package} again, from clean sources, with {variable}={value}", cost="minutes to hours of compilation", rank=0))  # fmt: skip
     remedies.append(Remedy(kind="package", name=package, value="newer", summary=f"A published or newer {package} with code for this GPU", is_sure=False, rank=5))  # fmt: skip
     return tuple(remedies)
+
+
+_CACHES = {name: name for name in ("flashinfer", "triton", "sglang", "tilelang")} | {
+    "deepgemm": "deep_gemm",
+    "tvm": "tvm-ffi",
+}
+"""Caches of their own; every other JIT build here is one of torch's extension builder."""
 
 
 def _for_mixed(case: Case) -> tuple[Remedy, ...]:

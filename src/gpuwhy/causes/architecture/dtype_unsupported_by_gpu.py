@@ -36,6 +36,7 @@ _WORDS = says(
     ("bf16", "bfloat16", "fp8", "fp4", "float8"),
     r"\b(?P<dtype>bf16|bfloat16|fp8|float8|nvfp4|mxfp8|fp4)\b[^.\n]{0,60}\b(?:not (?:natively )?supported|unsupported|isn't supported)\b[^.\n]{0,40}\b(?:device|GPU|hardware|card)"
     r"|\b(?:device|GPU|hardware|setup|platform|card)\b[^.\n]{0,40}\b(?:does(?: not|n't)|cannot|do not|don't) (?:\w+ )?support (?:for )?(?P<dtype2>bf16|bfloat16|fp8|float8|nvfp4|mxfp8|fp4)\b"
+    r"|\b(?P<dtype5>bf16|bfloat16|fp8|float8|nvfp4|mxfp8|fp4)\b[^.\n]{0,40}\brequires? (?:a )?(?:hardware|GPUs?|devices?) with \w{2,12} support"
     r"|\bno (?:hardware|HW|native) (?P<dtype3>bf16|fp8|fp4) support"
     r"|(?P<dtype4>bf16) is only supported on A100\+? GPUs",
 )  # fmt: skip
@@ -106,7 +107,7 @@ def _is_about_format(case: Case, match: Match) -> bool:
 
 
 def _format(match: Match) -> str:
-    groups = [match.group(name) for name in ("dtype", "dtype2", "dtype3", "dtype4")]
+    groups = [match.group(name) for name in ("dtype", "dtype2", "dtype3", "dtype4", "dtype5")]
     named = next((group for group in groups if group), None)
     if named is None:
         named = limits.number_format_in(match.group("feature") or match.text) or "fp8"
@@ -220,6 +221,11 @@ def _remedies(case: Case, match: Match, dtype: str, component: str | None, minim
 
 def _half(case: Case, component: str | None) -> list[Remedy]:
     limits_of_half = ("values above 65504 overflow: check the answers of models trained in bf16",)
+    if component in ("transformers", "trl", "accelerate", "peft"):
+        return [
+            Remedy(kind="config", name="bf16", value="false", summary="Train or evaluate with bf16 off (TrainingArguments(bf16=False), --bf16 False)", limits=limits_of_half),
+            Remedy(kind="flag", name="--fp16", value="True", summary="Use half precision instead", limits=limits_of_half),
+        ]  # fmt: skip
     if case.engine in ("vllm", "sglang") or component in ("vllm", "sglang"):
         return [
             Remedy(

@@ -58,6 +58,14 @@ _GENERAL = says(
     r"\b(?:your|this|the) (?:gpu|device|card|graphics card)\b[^.\n]{0,80}\btoo old\b"
     r"|\bno longer supports? (?:\w+ ){0,3}(?:gpus?|devices?|compute capability|Kepler|Maxwell|Pascal|Volta|Turing)\b",
 )
+_OPEN_MODULES = says(
+    "open-modules-refuse",
+    "not supported by open",
+    r"not supported by open\b(?:[\s\S]{0,60}nvidia\.ko)?",
+)
+_TINY = says("compute-cap-refused", "compute cap ", r"cuda compute cap (?P<packed>\d{2,3}) is not supported")
+_NGC = says("image-refuses-gpu", "no supported gpu(s) detected to run this container")
+_CUDNN = says("cudnn-arch-mismatch", "cudnn_status_not_supported_arch_mismatch")
 _DRIVER = re.compile(r"driver|requires device with capability|glibc|nvcc|PyTorch no longer", re.IGNORECASE)
 
 
@@ -73,6 +81,10 @@ _DRIVER = re.compile(r"driver|requires device with capability|glibc|nvcc|PyTorch
         _DROPPED_TARGET,
         _OLLAMA,
         _GENERAL,
+        _OPEN_MODULES,
+        _TINY,
+        _NGC,
+        _CUDNN,
         *warnings.SIGNS,
         *limits.SIGNS,
     ],
@@ -109,6 +121,9 @@ def gpu_too_old(case: Case, gpus: Gpus | Unknown) -> Judgement:
     """
     return (
         _legacy_driver(case)
+        or _open_modules(case)
+        or _refused_by_image(case, gpus)
+        or _dropped_by_cudnn(case, gpus)
         or _triton(case, gpus)
         or _flashinfer(case, gpus)
         or _dropped_target(case, gpus)
@@ -147,6 +162,72 @@ def _legacy_driver(case: Case) -> Judgement:
         ),
         strength=85,
     )
+
+
+def _open_modules(case: Case) -> Judgement:
+    """The open kernel modules serve GPUs with a GSP only, which came with Turing."""
+    match = case.found(_OPEN_MODULES.name)
+    if match is None:
+        return None
+    quoted = case.evidence(match, "the kernel module says that it does not serve this GPU")
+    return Verdict(
+        certainty=Certainty.PROVEN,
+        component="driver",
+        title="The open NVIDIA kernel modules are installed, which serve GPUs from Turing on only",
+        chain=(
+            Link("The open kernel modules need the GSP, which came with Turing", quoted),
+            Link("They ignore this older GPU while probing", quoted),
+        ),
+        evidence=(quoted,),
+        explains=case.explains(match),
+        remedies=(
+            Remedy(
+                kind="driver",
+                name="nvidia",
+                value="proprietary kernel modules",
+                summary="Install the proprietary flavour of the kernel modules, of a driver branch that still serves the GPU (580 is the last for Maxwell, Pascal and Volta)",
+                cost="a reboot",
+                risk="medium",
+            ),
+        ),
+        strength=85,
+    )  # fmt: skip
+
+
+def _refused_by_image(case: Case, gpus: Gpus | Unknown) -> Judgement:
+    """The start script of an image looks at the GPU and refuses it."""
+    match = case.found(_TINY.name)
+    if match is not None:
+        packed = match.group("packed") or ""
+        capability = f"{packed[:-1]}.{packed[-1]}"
+        return _verdict(case, match, "text-embeddings-inference", None, capability, Certainty.PROVEN, 80, gpus)
+    match = case.found(_NGC.name)
+    if match is None:
+        return None
+    known = gpus.capability if isinstance(gpus, Gpus) else None
+    verdict = _verdict(case, match, "container-image", None, known, Certainty.LIKELY, 60, gpus)
+    older = Remedy(
+        kind="container", name="image", value="older",
+        summary="Run the last release of the image whose support matrix lists this generation",
+    )  # fmt: skip
+    kept = tuple(remedy for remedy in verdict.remedies if remedy.kind != "package")
+    return _replaced(verdict, (older, *kept), ("container-gpu-not-passed", "driver-too-old"))
+
+
+def _dropped_by_cudnn(case: Case, gpus: Gpus | Unknown) -> Judgement:
+    """cuDNN 9.11 dropped Maxwell, Pascal and Volta; torch may still have them."""
+    match = case.found(_CUDNN.name)
+    known = gpus.capability if isinstance(gpus, Gpus) else None
+    if match is None or _is_below(known, "7.5") is False:
+        return None
+    certainty = Certainty.LIKELY if known else Certainty.POSSIBLE
+    verdict = _verdict(case, match, "cudnn", "7.5", known, certainty, 60 if known else 40, gpus)
+    older = Remedy(
+        kind="package", name="nvidia-cudnn-cu12", value="<9.11",
+        summary="Install the last cuDNN that serves this generation (9.10), beside the same torch",
+    )  # fmt: skip
+    kept = tuple(remedy for remedy in verdict.remedies if remedy.kind != "package")
+    return _replaced(verdict, (older, *kept), ("arch-unsupported-by-library", "torch-lacks-arch"))
 
 
 def _triton(case: Case, gpus: Gpus | Unknown) -> Judgement:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gpuwhy.causes._case import Case, Match, derived, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
@@ -29,6 +31,7 @@ _RIVALS = ("binary-lacks-arch", "build-target-wrong", "arch-unsupported-by-libra
         *WARNINGS,
         *images.SIGNS,
         says("arch-mismatch", ("cublas_status_arch_mismatch", "cudnn_status_arch_mismatch")),
+        says("nvrtc-refuses", "for --gpu-architecture", r"nvrtc: error: .{0,20}invalid value for --gpu-architecture"),
     ],
 )
 def torch_lacks_arch(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown) -> Judgement:
@@ -69,7 +72,7 @@ def torch_lacks_arch(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown) -
     image = images.read_missing_image(case, gpus, torch)
     if image is not None:
         return _silent(case, image, torch)
-    return _library_of_cuda(case, gpus)
+    return _run_time_compiler(case, gpus) or _library_of_cuda(case, gpus)
 
 
 def _warned(case: Case, warning: TorchWarning, gpus: Gpus | Unknown, torch: Torch | Unknown) -> Judgement:
@@ -156,6 +159,43 @@ def _strength(image: MissingImage) -> int:
     if not image.is_plain:
         return 15
     return 20 if image.is_named else 35
+
+
+_OTHER_USERS_OF_NVRTC = re.compile(
+    r"\b(?:cupy|numba|jax|tensorflow|deep_?gemm|deep_?ep|tvm|xqa|tensorrt)", re.IGNORECASE
+)
+
+
+def _run_time_compiler(case: Case, gpus: Gpus | Unknown) -> Judgement:
+    """The NVRTC that comes with torch, which its fused kernels and complex operations are compiled with."""
+    match = case.found("nvrtc-refuses")
+    if match is None:
+        return None
+    near = [match.text, *(frame.path for frame in match.frames)]
+    near += [line.text[:500] for line in case.lines_around(match, 15, 15)]
+    if any(_OTHER_USERS_OF_NVRTC.search(text) for text in near):
+        return None
+    is_shown = any("torch" in text or "#define POS_INFINITY" in text for text in near)
+    capability = gpus.capability if isinstance(gpus, Gpus) else None
+    return Verdict(
+        certainty=Certainty.LIKELY if is_shown else Certainty.POSSIBLE,
+        component="torch",
+        title="The run-time compiler (NVRTC) of this torch does not know the GPU",
+        chain=(
+            Link(
+                "This torch brings the NVRTC of a CUDA release older than the GPU", inferred("wheels bring their own")
+            ),
+            Link(
+                "It refuses the GPU's target for a kernel that is compiled at run time", case.evidence(match, "NVRTC")
+            ),
+        ),
+        evidence=(case.evidence(match, "the run-time compiler refuses the GPU's target"),),
+        explains=case.explains(match),
+        missing=_missing(case),
+        rivals=("toolkit-too-old-for-arch",),
+        remedies=_remedies(case, capability, Unknown("not examined")),
+        strength=60,
+    )
 
 
 def _library_of_cuda(case: Case, gpus: Gpus | Unknown) -> Judgement:
