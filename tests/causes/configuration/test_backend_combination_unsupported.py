@@ -83,6 +83,14 @@ def test_both_options_in_the_command_prove_it(judge_report, finding):
     assert finding(judge_report(text, {"command": command}), ID).certainty.value == "proven"
 
 
+def test_both_options_among_those_the_engine_echoed_prove_it(judge_report, finding):
+    text = """[2025-07-01 10:00:00] server_args=ServerArgs(model_path='acme/M', tp_size=16, pp_size={size}, speculative_algorithm='EAGLE')
+ValueError: Pipeline parallelism is incompatible with speculative decoding.
+"""
+    assert finding(judge_report(text.format(size=2)), ID).certainty.value == "proven"
+    assert finding(judge_report(text.format(size=1)), ID).certainty.value == "likely"
+
+
 @pytest.mark.parametrize(
     ("text", "cause"),
     [

@@ -48,6 +48,12 @@ def test_the_override_is_never_advised(judge_report, finding):
         assert any("ALLOW" in vain.what for vain in found.not_remedies)
 
 
+def test_the_messages_own_advice_is_no_sign_that_the_check_was_switched_off(judge_report, finding):
+    assert all(remedy.kind != "env" for remedy in finding(judge_report(VLLM), ID).remedies)
+    forced = "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 vllm serve acme/M\n" + VLLM
+    assert "VLLM_ALLOW_LONG_MAX_MODEL_LEN" in [r.name for r in finding(judge_report(forced), ID).remedies]
+
+
 def test_an_assertion_with_the_models_bound_is_the_length(judge_report):
     judgement = judge_report(ASSERTED.format(bound=40960))
     first = judgement.findings[0]

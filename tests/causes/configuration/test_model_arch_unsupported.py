@@ -115,3 +115,10 @@ def test_architectures_of_gpus_and_processors_are_not_meant(judge_report, text):
 def test_code_of_the_repository_that_was_not_permitted_is_another_cause(judge_report):
     text = "ValueError: Loading acme/Model requires you to execute the configuration file in that repo on your local machine. Make sure you have read the code there to avoid malicious use, then set the option `trust_remote_code=True` to remove this error.\n"
     assert [found.cause for found in judge_report(text).findings] == ["trust-remote-code"]
+
+
+def test_weights_that_a_known_class_lacks_give_no_release(judge_report, finding):
+    text = "ValueError: There is no module or parameter named 'model.vision_tower' in Gemma3ForCausalLM\n"
+    found = finding(judge_report("INFO 10-01 [api_server.py:1] vLLM API server version 0.11.0\n" + text), ID)
+    assert found.certainty.value == "possible"
+    assert found.remedies[0].value == "newer"

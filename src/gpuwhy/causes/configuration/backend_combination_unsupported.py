@@ -223,12 +223,20 @@ def _is_usual_dispatch(case: Case, clash: Clash) -> bool:
 
 
 def _in_command(case: Case, feature: Feature) -> Evidence | None:
+    """What shows that the start asked for a feature: its option in the command, else in the options the engine echoed."""
+    names = [name for name, _ in (*feature.options.values(), *feature.turns_on.values()) if name.startswith("--")]
     command = str(case.facts.value("command") or "")[:8000]
-    if not command or not any(
-        name.startswith("-") and name in command for name, _ in (*feature.options.values(), *feature.turns_on.values())
-    ):
-        return None
-    return case.fact_evidence("command", f"the command asks for {feature.name}")
+    if any(name in command for name in names):
+        return case.fact_evidence("command", f"the command asks for {feature.name}")
+    for name in names:
+        key = f"server_args.{name.strip('-').replace('-', '_')}"
+        if case.facts.value(key) not in _SWITCHED_OFF:
+            return case.fact_evidence(key, f"the options ask for {feature.name}")
+    return None
+
+
+_SWITCHED_OFF = (None, False, 0, 1, "", "None", "auto", "none", "null")
+"""Values of options that ask for nothing; 1 is the size of no parallelism."""
 
 
 def _component(case: Case, clash: Clash) -> str:

@@ -230,7 +230,8 @@ def _forced(case: Case) -> Evidence | None:
     for name in OVERRIDES.values():
         if str(case.facts.value(f"env.{name}") or "").lower() in ("1", "true"):
             return case.fact_evidence(f"env.{name}", "the check was switched off")
-    return program.option_in_use(case, _FORCED, "ALLOW_LONG", "ALLOW_OVERWRITE")
+    shown = program.option_in_use(case, _FORCED, "ALLOW_LONG", "ALLOW_OVERWRITE")
+    return None if shown is None or "set the env var" in shown.quote else shown
 
 
 def _asserted(case: Case, length: Length) -> tuple[Match, ...]:

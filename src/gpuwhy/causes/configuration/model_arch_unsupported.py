@@ -237,7 +237,8 @@ def _parameters(case: Case) -> Sought | None:
     for match in _in_order(case, _LOADED_OTHERWISE.name):
         is_of_loader = "load_weights" in " ".join(frame.function for frame in match.frames) or match.group("class")
         if program.in_event(match) and is_of_loader:
-            return Sought(match, match.group("class") or "", program.program_of(case, match), Certainty.POSSIBLE, 48, "these weights of")  # fmt: skip
+            what = f"these weights of {match.group('class') or 'the model'}"
+            return Sought(match, "", program.program_of(case, match), Certainty.POSSIBLE, 48, what)
     return None
 
 
