@@ -112,3 +112,16 @@ def test_facts_rule_it_out(judge_report: Judge, text: str, facts: dict[str, obje
 ])  # fmt: skip
 def test_neighbours_are_left_alone(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+CODEC = "OSError: libnvcuvid.so.1: cannot open shared object file: No such file or directory\n"
+
+
+def test_a_part_of_the_driver_needs_a_capability_of_its_own(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report("docker run --gpus all IMAGE python decode.py\n" + CODEC), CAUSE)
+    assert found.certainty is Certainty.LIKELY
+    assert [(each.name, each.value) for each in found.remedies] == [("NVIDIA_DRIVER_CAPABILITIES", "compute,utility,video")]  # fmt: skip
+
+
+def test_outside_a_container_that_part_is_a_missing_library(judge_report: Judge) -> None:
+    assert CAUSE not in [found.cause for found in judge_report(CODEC).findings]

@@ -113,3 +113,8 @@ def test_a_start_that_asked_for_the_runtime_does_not_contradict_the_daemon(judge
 def test_a_list_of_runtimes_with_it_does(judge_report: Judge) -> None:
     judged = judge_report(SELECT, {"container.runtime": "io.containerd.runc.v2 nvidia runc"})
     assert CAUSE in [each.cause for each in judged.ruled_out]
+
+
+def test_docker_that_looks_for_gpus_by_cdi(judge_report: Judge, finding: Find) -> None:
+    report = "docker: Error response from daemon: failed to discover GPU vendor from CDI: no known GPU vendor found\n"
+    assert finding(judge_report(report), CAUSE).certainty is Certainty.PROVEN

@@ -149,3 +149,8 @@ def test_an_internal_error_without_a_reason_below_a_named_interface(
 )
 def test_an_internal_error_with_another_reason_is_not_of_the_interface(judge_report: Judge, report: str) -> None:
     assert "bootstrap-network" not in [found.cause for found in judge_report(report).findings]
+
+
+def test_nccl_that_gives_up_after_its_retries(judge_report: Judge, finding: Find) -> None:
+    report = "w2:101:330 [5] misc/socket.cc:528 NCCL WARN socketStartConnect: exceeded retries (20000)\n"
+    assert finding(judge_report(report), "bootstrap-network").evidence[0].quote.endswith("exceeded retries (20000)")

@@ -156,3 +156,22 @@ def test_a_fault_of_a_bare_address_is_a_gpus_where_something_says_so(judge_repor
 def test_a_fault_of_another_device_is_not(judge_report: Judge) -> None:
     report = "|   0  NVIDIA RTX A4000               Off | 00000000:65:00.0 Off |                  Off |\n" + DMAR
     assert "p2p-iommu" not in [found.cause for found in judge_report(report).findings]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "It just sits there, both GPUs are busy.",
+        "With tensor parallel 2 the server never starts.",
+        "The log stops here and nothing happens.",
+        "It does not proceed after that.",
+    ],
+)
+def test_people_say_in_many_words_that_nothing_goes_on(judge_report: Judge, finding: Find, words: str) -> None:
+    report = (
+        words
+        + "\nn:91:91 [0] NCCL INFO comm 0x55 rank 0 nranks 2 cudaDev 0 nvmlDev 0 busId 1000 commId 0x3f - Init COMPLETE\n"
+    )
+    found = finding(judge_report(report), "p2p-iommu")
+    assert found.certainty is Certainty.POSSIBLE
+    assert "p2p_test" in [each.key for each in found.missing]

@@ -149,3 +149,9 @@ def test_a_prime_number_of_heads_leaves_one_gpu_and_a_pipeline(judge_report: Jud
     found = finding(judge_report(report), "parallel-size-invalid")
     assert found.component == "vllm"
     assert (names(found)["--tensor-parallel-size"], names(found)["--pipeline-parallel-size"]) == ("1", "2")
+
+
+def test_another_number_of_processes_than_the_engine_was_built_for(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report("AssertionError: Engine world size (2) != Runtime world size (1)\n"), "parallel-size-invalid")  # fmt: skip
+    assert found.certainty is Certainty.LIKELY
+    assert (found.remedies[0].name, found.remedies[0].value) == ("mpirun -n", "2")

@@ -32,6 +32,11 @@ _BUILD = re.compile(r"docker(?:x)? (?:buildx? )?build\b|Dockerfile:\d|^#\d{1,3} 
             ("libcuda.so", "libnvidia-ml.so", "nvml shared library not found", "nvmlerror_librarynotfound", "cuda driver library", "cuda driver not found"),
             r"(?P<library>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?)\W{0,3}:? ?(?:cannot open shared object file|not found\b|No such file)|(?:Could not|Unable to|Failed to|cannot)\s(?:load|find|open|locate|dlopen)[^\n]{0,60}(?P<library2>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?)|NVML Shared Library Not Found|NVMLError_LibraryNotFound|CUDA driver (?:library )?(?:not found|could not be (?:found|loaded))|(?:find|load)[^\n]{0,20}CUDA driver library|couldn['’]t find libnvidia-ml\.so",
         ),
+        says(
+            "part-of-driver-absent",
+            ("libnvcuvid.so", "libnvidia-encode.so", "libnvidia-opticalflow.so", "libnvoptix.so", "libglx_nvidia.so", "libegl_nvidia.so", "libnvidia-fbc.so"),
+            r"(?P<library>libnvcuvid|libnvidia-encode|libnvidia-opticalflow|libnvoptix|libGLX_nvidia|libEGL_nvidia|libnvidia-fbc)\.so(?:\.\d{1,2})?\W{0,3}:? ?(?:cannot open shared object file|not found\b|No such file)|(?:Could not|Unable to|Failed to|Cannot) (?:load|open|find|dlopen)[^\n]{0,60}(?P<library2>libnvcuvid|libnvidia-encode|libnvidia-opticalflow)\.so",
+        ),
         says("no-nvidia-smi", "nvidia-smi", r"nvidia-smi\\?[\"']?:? ?(?:executable file not found in \$?PATH|command not found|not found(?:$|\s)|No such file or directory)|No such file or directory: '?nvidia-smi"),
         says("triton-has-no-driver", "active drivers", r"\b0 active drivers ?\(\[\]\)"),
         says("nvml-not-permitted", ("failed to initialize nvml: insufficient permissions", "nvmlerror_nopermission", "nvml: insufficient permissions", "nvml error: insufficient permissions"), r"initialize NVML: Insufficient Permissions|NVMLError_NoPermission|NVML(?: error)?: Insufficient Permissions"),
@@ -83,7 +88,9 @@ def container_gpu_not_passed(
     match = (
         place.earliest(case, *specific) or place.earliest(case, *shared) or place.earliest(case, "engine-finds-no-gpu")
     )
-    if match is None or _belongs_to_neighbour(case, match):
+    if match is None:
+        return _part_is_absent(case)
+    if _belongs_to_neighbour(case, match):
         return None
     where = place.read_surroundings(case)
     quoted = case.evidence(match, _MEANING.get(match.sign, "CUDA finds no driver or no device"))
@@ -117,6 +124,40 @@ def container_gpu_not_passed(
     )  # fmt: skip
 
 
+def _part_is_absent(case: Case) -> Judgement:
+    """CUDA works, and a part of the driver for which another capability has to be asked was not mounted."""
+    match = place.earliest(case, "part-of-driver-absent")
+    where = place.read_surroundings(case)
+    if match is None or not where.is_container:
+        return None
+    library = match.group("library") or match.group("library2") or ""
+    wanted = "compute,utility,video" if library in _OF_VIDEO else "compute,utility,graphics"
+    quoted = case.evidence(match, f"{library}, a part of the driver, is not in the container")
+    asked = case.missing("container.capabilities", "which parts of the driver were asked for", "docker exec NAME printenv NVIDIA_DRIVER_CAPABILITIES")  # fmt: skip
+    return Verdict(
+        certainty=Certainty.LIKELY,
+        component="container-engine",
+        title=f"The container has the GPU without the part of the driver that holds {library}",
+        chain=(
+            Link(f"The driver capability '{wanted.rpartition(',')[2]}' was not asked for", inferred("the default of the hook is compute and utility")),
+            Link(f"NVIDIA's hook does not mount {library}", quoted),
+        ),
+        evidence=(quoted,),
+        explains=case.explains(match),
+        missing=(asked,) if asked is not None else (),
+        rivals=("library-missing",),
+        remedies=(
+            Remedy(
+                kind="env", name="NVIDIA_DRIVER_CAPABILITIES", value=wanted,
+                summary=f"Ask for that part of the driver as well ({wanted}, or all) when the container is created", check=(f"ldconfig -p | grep {library}",),
+            ),
+        ),
+        not_remedies=(NotARemedy("installing the library in the image", "it must be of the host's driver, which the hook mounts"),),
+        strength=70,
+    )  # fmt: skip
+
+
+_OF_VIDEO = frozenset({"libnvcuvid", "libnvidia-encode", "libnvidia-opticalflow", "libnvidia-fbc"})
 _MEANING = {
     "no-driver-detected": "the image's start script finds no driver",
     "torch-finds-no-driver": "torch finds no libcuda that answers",

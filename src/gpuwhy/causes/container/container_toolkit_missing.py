@@ -35,8 +35,8 @@ _ROOTLESS = re.compile(r"rootless|\.config/docker|/run/user/\d{1,6}/(?:docker|po
         ),
         says(
             "no-cdi-devices",
-            ("unresolvable cdi devices", "cdi device injection failed", "failed to inject cdi", "cdi devices from"),
-            r"unresolvable CDI devices?(?: (?P<device>\S{1,80}))?|CDI device injection failed|failed to inject (?:CDI )?devices",
+            ("unresolvable cdi devices", "cdi device injection failed", "failed to inject cdi", "cdi devices from", "gpu vendor"),
+            r"failed to discover GPU vendor from CDI|no known GPU vendor found|unresolvable CDI devices?(?: (?P<device>\S{1,80}))?|CDI device injection failed|failed to inject (?:CDI )?devices",
         ),
         says(
             "hook-without-driver",

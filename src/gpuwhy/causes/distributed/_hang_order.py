@@ -46,8 +46,19 @@ _HYPOTHETICAL = re.compile(
     r"(?i)\b(?:may|might|can|could|would|will|should|potential\w{0,2}|avoid|prevent|if|when|causes?|lead(?:s|ing)? to)\b.{0,40}\b(?:hang|stuck|deadlock|freez)"
 )
 """Advice and warnings speak of hangs that did not happen."""
+STANDS_STILL = (
+    r"\b(?:just|only|simply) (?:sits|sit|waits)\b|\bsits there\b|\bnothing (?:more |else )?happens\b|\bnever (?:starts|loads|gets (?:past|beyond|further)|proceeds|continues|responds)\b"
+    r"|\b(?:does|do|did|will|would)(?:n['’]t| not) (?:proceed|continue|respond|go on|go any further|get (?:past|beyond|further|any further)|move on)\b"
+    r"|\bno progress\b|\bstall(?:s|ed)\b|\b(?:logs?|output|it|everything) (?:stops|ends) (?:here|there|at|after|right)\b"
+)
+"""Words of people whose program stands still and prints nothing."""
+STANDS_STILL_LITERALS = (
+    "just sit", "only sit", "simply sit", "just wait", "only wait", "simply wait", "sits there", "nothing happens", "nothing more happens", "nothing else happens", "never starts", "never loads",
+    "never gets", "never proceeds", "never continues", "never responds", " proceed", " continue", " respond", " go on", "any further", "get past", "get beyond", "get further", "move on",
+    "no progress", "stalls", "stalled", "stops here", "stops there", "stops at", "stops after", "stops right", "ends here", "ends there", "ends at", "ends after",
+)  # fmt: skip
 _HANGS = re.compile(
-    r"(?i)卡住|卡死|挂起|死锁|(?:^|\W)(?:hangs?|hung|hanging|stuck|freezes|frozen|deadlocks?|never (?:returns|ends|completes|finishes)|no (?:further|more) output|no output after|waits? forever|blocks? (?:forever|indefinitely))(?:\W|$)"
+    rf"(?i){STANDS_STILL}|卡住|卡死|挂起|死锁|(?:^|\W)(?:hangs?|hung|hanging|stuck|freezes|frozen|deadlocks?|never (?:returns|ends|completes|finishes)|no (?:further|more) output|no output after|waits? forever|blocks? (?:forever|indefinitely))(?:\W|$)"
 )
 
 
@@ -163,7 +174,7 @@ def _stage(case: Case) -> tuple[str, Seen | None]:
 
 
 def _hang(case: Case) -> Seen | None:
-    words = ("hang", "Hang", "hung", "stuck", "Stuck", "free", "froz", "eadlock", "never", "output", "forever", "indefinitely", "卡", "挂起", "死锁")  # fmt: skip
+    words = ("hang", "Hang", "hung", "stuck", "Stuck", "free", "froz", "eadlock", "never", "output", "forever", "indefinitely", "卡", "挂起", "死锁", *STANDS_STILL_LITERALS)  # fmt: skip
     return next((seen for seen in matching(case, _HANGS, words) if is_said_of_now(seen.text)), None)
 
 

@@ -63,8 +63,8 @@ class Lead(msgspec.Struct, frozen=True):
         ),
         says(
             "no-route",
-            ("no route to host", "network is unreachable", "connection timed out", "connection refused", "software caused connection abort", "operation now in progress", "exceeded error retry count"),
-            r"No route to host|Network is unreachable|Connection timed out|Connection refused|Software caused connection abort|Operation now in progress|exceeded error retry count",
+            ("no route to host", "network is unreachable", "connection timed out", "connection refused", "software caused connection abort", "operation now in progress", "exceeded error retry count", "exceeded retries"),
+            r"exceeded retries \(\d{1,9}\)|No route to host|Network is unreachable|Connection timed out|Connection refused|Software caused connection abort|Operation now in progress|exceeded error retry count",
         ),
         says(
             "client-timeout",
@@ -234,7 +234,10 @@ def _weight(match: Match) -> tuple[Certainty, int]:
         return Certainty.LIKELY, 65
     if _REFUSAL.search(text):
         return Certainty.POSSIBLE, 35
-    if re.search(r"Connection timed out|timed out after|retry count|connection abort|in progress|errno: 110\b", text):
+    if re.search(
+        r"Connection timed out|timed out after|retry count|exceeded retries|connection abort|in progress|errno: 110\b",
+        text,
+    ):
         return Certainty.LIKELY, 60
     if match.sign == "absent":
         return Certainty.POSSIBLE, 40

@@ -8,7 +8,7 @@ from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed import _peer_path
-from gpuwhy.causes.distributed._hang_order import Order, is_said_of_now, order
+from gpuwhy.causes.distributed._hang_order import STANDS_STILL, STANDS_STILL_LITERALS, Order, is_said_of_now, order
 from gpuwhy.causes.distributed._log_lines import Seen, of
 from gpuwhy.causes.distributed._peer_path import IOMMU_OFF, PeerPath
 from gpuwhy.model.evidence import Evidence
@@ -40,8 +40,8 @@ _OTHER_STAGE = re.compile(
         says("acs", "acsctl", r"ACSCtl:.{0,40}(?:SrcValid|ReqRedir|CmpltRedir)\+"),
         says(
             "hang",
-            ("hang", "hung", "卡住", "卡死", "挂起", "死锁", "stuck", "frozen", "freez", "deadlock", "no further output", "no output after", "never returns", "never completes", "never ends", "never finishes"),
-            r"卡住|卡死|挂起|死锁|\b(?:hangs?|hung|hanging|stuck|frozen|freez\w{1,3}|deadlock\w{0,3})\b|no (?:further|more) output|no output after|never (?:returns|completes|ends|finishes)",
+            ("hang", "hung", "卡住", "卡死", "挂起", "死锁", "stuck", "frozen", "freez", "deadlock", "no further output", "no output after", "never returns", "never completes", "never ends", "never finishes", *STANDS_STILL_LITERALS),
+            rf"{STANDS_STILL}|卡住|卡死|挂起|死锁|\b(?:hangs?|hung|hanging|stuck|frozen|freez\w{1,3}|deadlock\w{0,3})\b|no (?:further|more) output|no output after|never (?:returns|completes|ends|finishes)",
         ),
         says("busy", "100%", r"(?:GPU|SM|utili[sz]ation|util|busy).{0,40}100 ?%|\b100% {1,12}Default|100 ?%.{0,40}(?:GPU|SM|utili[sz]ation|util|busy)"),
     ],

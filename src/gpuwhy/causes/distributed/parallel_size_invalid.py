@@ -45,6 +45,8 @@ class Division(msgspec.Struct, frozen=True):
     is_pipeline: bool = False
     is_count: bool = False
     """More ranks than GPUs or experts: no division at all."""
+    is_launch: bool = False
+    """The engine was built for ``whole`` ranks, and another number of processes was started."""
 
 
 @cause(
@@ -65,6 +67,11 @@ class Division(msgspec.Struct, frozen=True):
             "shard-misaligned",
             ("too large tensor parallel", "is not compatible with sharding", "not aligned with the quantized weight", "tile_n_size", "tile_k_size", "min_thread_", "invalid thread config", "consider reducing tensor_parallel_size", "% weight_block_size"),
             r"caused by too large tensor parallel|is not compatible with sharding on (?P<shards>\d{1,4}) shards|size_[nk] ?= ?(?P<part>\d{1,9}) is not divisible by tile_[nk]_size ?= ?(?P<tile>\d{1,6})|min_thread_[nk] ?= ?\d{1,6}|Invalid thread config|Consider reducing tensor_parallel_size|% weight_block_size_n ?=",
+        ),
+        says(
+            "started-with-others",
+            ("world size", "mpisize == tp", "mpi size"),
+            r"[Ee]ngine world size \((?P<whole>\d{1,4})\) != [Rr]untime world size \((?P<size>\d{1,4})\)|mpiSize == tp \* pp|World size (?P<whole2>\d{1,4}) (?:does not match|is not equal to|!=) (?:the )?(?:MPI|runtime|launched) (?:world )?size (?P<size2>\d{1,4})",
         ),
         says(
             "too-many",
@@ -131,7 +138,7 @@ def parallel_size_invalid(case: Case) -> Judgement:
 
 
 def _division(case: Case) -> Division | None:
-    for match in case.all("must-divide", "shard-misaligned", "too-many"):
+    for match in case.all("must-divide", "shard-misaligned", "too-many", "started-with-others"):
         if match.is_code:
             continue
         found = _read(case, match)
@@ -148,6 +155,9 @@ def _read(case: Case, match: Match) -> Division | None:
     if match.sign == "too-many":
         size = match.group("size")
         return Division(match, is_direct=True, size=int(size) if size else None, is_count=True)
+    if match.sign == "started-with-others":
+        ranks = match.group("whole") or match.group("whole2")
+        return Division(match, is_direct=True, whole=int(ranks) if ranks else None, is_count=True, is_launch=True)
     if match.sign == "shard-misaligned":
         return _misaligned(case, match, text)
     by = match.group("by") or ""
@@ -268,6 +278,8 @@ def _certainty(division: Division, size: Size | None) -> Certainty:
 
 
 def _arithmetic(division: Division, size: Size | None) -> str:
+    if division.is_launch:
+        return "another number of processes was started than the engine was built for"
     if division.is_count:
         return "more ranks than there is to share"
     if division.is_direct:
@@ -281,6 +293,8 @@ def _arithmetic(division: Division, size: Size | None) -> str:
 
 
 def _title(division: Division, size: Size | None) -> str:
+    if division.is_launch:
+        return "The number of processes is not the parallel size that the engine was built for"
     kind = "pipeline" if division.is_pipeline else "tensor"
     named = f"{kind}-parallel size {size.value}" if size is not None and not size.at_least else "the parallel size"
     return f"The model does not divide by {named}"
@@ -324,6 +338,9 @@ def _missing(case: Case, size: Size | None, certainty: Certainty) -> tuple[Missi
 
 
 def _remedies(case: Case, division: Division, size: Size | None) -> tuple[Remedy, ...]:
+    if division.is_launch:
+        ranks = str(division.whole) if division.whole else "tensor- times pipeline-parallel size of the engine"
+        return (Remedy(kind="flag", name="mpirun -n", value=ranks, summary=f"Start as many processes as the engine has ranks: mpirun -n {ranks}"), Remedy(kind="flag", name="--tp_size", value="number of processes", summary="Or build the engine for the number that is started", cost="a build", is_sure=False))  # fmt: skip
     engine = case.engine if case.engine in FLAGS else "vllm"
     tensor, pipeline, expert = FLAGS[engine]
     best = _best(division, size)
