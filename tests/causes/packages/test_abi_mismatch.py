@@ -154,3 +154,8 @@ def test_a_torch_outside_of_the_engines_pin_makes_the_echo_likely(judge_report: 
     assert ("package", "torch", "==2.8.0") in remedies(finding(other, CAUSE))
     same = judge_report(text, {"packages.vllm": "0.11.0", "torch": "2.8.0+cu128"})
     assert finding(same, CAUSE).certainty is Certainty.POSSIBLE
+
+
+def test_cudas_own_error_500_is_no_symbol_of_a_library(judge_report: Judge) -> None:
+    report = "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 500: named symbol not found (Triggered internally at ../c10/cuda/CUDAFunctions.cpp:108.)\n"
+    assert "abi-mismatch" not in [found.cause for found in judge_report(report).findings]

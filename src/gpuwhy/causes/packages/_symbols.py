@@ -15,7 +15,7 @@ UNDEFINED = says(
     "undefined-symbol",
     ("undefined symbol", "symbol not found", "not defined in file", "symbol not found in flat namespace"),
     r"(?:(?P<binary>[\w./+@~-]{1,300}?(?:\.so(?:\.\d{1,5}){0,3}|\.pyd|\.dylib)?): (?:symbol lookup error: )?)?"
-    r"(?:undefined symbol|symbol not found in flat namespace|Symbol not found)(?: ?\(|: ?| )['\"(]{0,2}(?P<symbol>(?:_|[A-Za-z])[\w@$.]{2,1500})?(?:, version (?P<provider>lib[\w.+-]{2,60}))?"
+    r"(?:undefined symbol|symbol not found in flat namespace|(?<!named )Symbol not found)(?: ?\(|: ?| )['\"(]{0,2}(?P<symbol>(?:_|[A-Za-z])[\w@$.]{2,1500})?(?:, version (?P<provider>lib[\w.+-]{2,60}))?"
     r"|(?P<binary2>[\w./+@~-]{1,300}): (?:relocation error: [\w./+@~-]{1,300}: )?symbol (?P<symbol2>[\w@$]{2,1500}),? version \S{1,60} not defined in file (?P<provider2>lib[\w.+-]{2,60})",
 )
 """The dynamic loader's line about a symbol that no loaded library defines."""
