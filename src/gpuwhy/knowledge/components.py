@@ -133,6 +133,7 @@ _NAMES: dict[str, str] = {
     "faiss": "faiss faiss_gpu swigfaiss",
     "ctranslate2": "ctranslate2 libctranslate2",
     "faster-whisper": "faster_whisper",
+    "opencv-python": "cv2 opencv opencv_python opencv_python_headless opencv_contrib_python",
     "comfyui": "comfyui comfy comfy_extras",
     "lmms-eval": "lmms_eval",
     "cuda-compat": "cuda_compat",

@@ -172,3 +172,9 @@ def test_a_request_that_ends_in_an_error_shows_that_the_server_was_up(judge_repo
     text = 'RuntimeError: CUDA out of memory. Tried to allocate 4.50 GiB\nINFO: 127.0.0.1 - "POST /generate HTTP/1.1" 500\n'
     first = judge_report(text).findings[0]
     assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+
+
+def test_an_option_that_the_message_names_comes_first(judge_report: Judge) -> None:
+    text = "ERROR warmup: text_generation_client: Server error: Not enough memory to handle 4096 prefill tokens. You need to decrease `--max-batch-prefill-tokens`\n"
+    first = judge_report(text).findings[0]
+    assert order(first.remedies)[0].name == "--max-batch-prefill-tokens"

@@ -179,3 +179,28 @@ def test_a_draft_that_is_loaded_after_the_cache_needs_a_lower_fraction(judge_rep
     assert {"--speculative-algorithm": "remove", "--mem-fraction-static": "lower"}.items() <= {
         remedy.name: remedy.value for remedy in first.remedies
     }.items()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ValueError: Some modules are dispatched on the CPU or the disk. Make sure you have enough GPU RAM to fit the quantized model.",
+        "ValueError: The current `device_map` had weights offloaded to the disk. Please provide an `offload_folder` for them.",
+        "ValueError: You are trying to offload the whole model to the disk. Please use the `disk_offload` function instead.",
+    ],
+)
+def test_accelerate_finds_no_room_on_the_gpu(judge_report: Judge, line: str) -> None:
+    text = f'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.12/site-packages/transformers/modeling_utils.py", line 10, in from_pretrained\n    x()\n{line}\n'
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == (CAUSE, "transformers")
+
+
+def test_tensorrt_cannot_read_an_engine_into_memory(judge_report: Judge) -> None:
+    text = (
+        "[06/21/2024-09:10:11] [TRT] [E] 2: [defaultAllocator.cpp::allocate::20] Error Code 2: OutOfMemory (no further information)\n"
+        "[06/21/2024-09:10:11] [TRT] [W] Requested amount of GPU memory (68720525312 bytes) could not be allocated.\n"
+        "[06/21/2024-09:10:11] [TRT] [E] 2: [runtime.cpp::deserializeCudaEngine::50] Error Code 2: OutOfMemory (no further information)\n"
+    )
+    first = judge_report(text).findings[0]
+    assert first.cause == CAUSE
+    assert "defaultAllocator" in first.evidence[0].quote

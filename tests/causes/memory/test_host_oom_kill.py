@@ -182,3 +182,34 @@ def test_who_asked_for_memory_is_not_the_line_that_decides(judge_report: Judge) 
     first = judge_report(text).findings[0]
     assert "CONSTRAINT_MEMCG" in first.evidence[0].quote
     assert order(first.remedies)[0].name == "memory limit"
+
+
+PINNED = """INFO 04-02 11:31:09 gpu_executor.py:122] # GPU blocks: 7621, # CPU blocks: 16384
+Traceback (most recent call last):
+  File "/opt/venv/lib/python3.10/site-packages/vllm/worker/cache_engine.py", line 75, in _allocate_kv_cache
+    torch.zeros(kv_cache_shape,
+                dtype=self.dtype,
+                pin_memory=pin_memory,
+RuntimeError: CUDA error: out of memory
+"""
+
+
+def test_memory_that_cannot_be_pinned_is_the_hosts(judge_report: Judge) -> None:
+    first = judge_report(PINNED).findings[0]
+    assert (first.cause, first.component) == (CAUSE, "host-memory")
+    assert "pin" in first.evidence[0].statement
+
+
+def test_an_allocation_on_the_gpu_is_none_of_the_hosts(judge_report: Judge) -> None:
+    text = PINNED.replace("pin_memory=pin_memory", 'device="cuda"')
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+def test_llama_cpp_without_host_memory_for_its_buffer(judge_report: Judge) -> None:
+    text = (
+        "ggml_backend_cpu_buffer_type_alloc_buffer: failed to allocate buffer of size 64208371712\n"
+        "llama_model_load: error loading model: unable to allocate CPU buffer\n"
+        "llama_model_load_from_file_impl: failed to load model\n"
+    )
+    findings = judge_report(text).findings
+    assert [found.cause for found in findings] == [CAUSE]

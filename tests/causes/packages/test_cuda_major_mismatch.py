@@ -81,3 +81,11 @@ def test_cudnn_counts_for_itself(judge_report: Judge, finding: Find) -> None:
 ])  # fmt: skip
 def test_near_misses_are_others(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_the_library_whose_wording_it_is_and_not_the_program_around(judge_report: Judge, finding: Find) -> None:
+    text = traceback(
+        "RuntimeError: Library libcublas.so.12 is not found or cannot be loaded",
+        (f"{SITE}/faster_whisper/transcribe.py", "encode", "return self.model.encode(features, to_cpu=to_cpu)"),
+    )
+    assert finding(judge_report(text, {"torch_cuda": "11.8"}), CAUSE).component == "ctranslate2"

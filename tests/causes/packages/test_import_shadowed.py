@@ -89,3 +89,21 @@ def test_a_file_of_that_name_that_was_found_decides(judge_report: Judge, finding
     found = finding(judge_report(text, {"files./opt/user/work/queue.py": "a script of 40 lines"}), CAUSE)
     assert found.certainty is Certainty.PROVEN
     assert "/opt/user/work/queue.py" in found.title
+
+
+FOLDER = traceback(
+    "ModuleNotFoundError: No module named 'tritonclient'",
+    (f"{SITE}/vllm/attention/ops/prefix_prefill.py", "<module>", "import triton.language as tl"),
+    ("/workspace/proj/triton/__init__.py", "<module>", "from .server import TritonClient"),
+)
+
+
+def test_a_folder_named_like_an_installed_package(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(FOLDER), CAUSE)
+    assert found.certainty is Certainty.LIKELY
+    assert "/workspace/proj/triton" in found.title
+
+
+@pytest.mark.parametrize("folder", ["/opt/triton/python/triton", "/build/triton-src/triton"])
+def test_near_miss_an_editable_installation(judge_report: Judge, folder: str) -> None:
+    assert CAUSE not in names(judge_report(FOLDER.replace("/workspace/proj/triton", folder)))

@@ -16,7 +16,7 @@ NUMA = "ImportError: libnuma.so.1: cannot open shared object file: No such file 
     (traceback("ImportError: libmpi.so.40: cannot open shared object file: No such file or directory", (f"{SITE}/tensorrt_llm/__init__.py", "<module>", "from mpi4py import MPI")), "libopenmpi-dev", "tensorrt-llm"),
     ("/app/llama-server: error while loading shared libraries: libgomp.so.1: cannot open shared object file: No such file or directory\n", "libgomp1", "llama.cpp"),
     ("OSError: libavutil.so.59: cannot open shared object file: No such file or directory\n  [end of libtorchcodec loading traceback].\n", "ffmpeg", "torchcodec"),
-    (traceback("ImportError: libGL.so.1: cannot open shared object file: No such file or directory", (f"{SITE}/cv2/__init__.py", "<module>", "native_module = importlib.import_module('cv2')")), "libgl1", "cv2"),
+    (traceback("ImportError: libGL.so.1: cannot open shared object file: No such file or directory", (f"{SITE}/cv2/__init__.py", "<module>", "native_module = importlib.import_module('cv2')")), "libgl1", "opencv-python"),
     (traceback("OSError: sndfile library not found", (f"{SITE}/soundfile.py", "<module>", "_snd = _ffi.dlopen(_libname)")), "libsndfile1", "soundfile"),
 ])  # fmt: skip
 def test_the_distributions_package_is_named(

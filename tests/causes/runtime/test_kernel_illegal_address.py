@@ -120,3 +120,21 @@ def test_near_miss_an_illegal_instruction(judge_report: Judge) -> None:
 def test_near_miss_a_segmentation_fault(judge_report: Judge) -> None:
     text = "Segmentation fault (core dumped)\npython3[4711]: segfault at 0 ip 00007f error 4 in libcuda.so\n"
     assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+def test_the_assertion_is_quoted_and_not_the_error_after_it(judge_report: Judge) -> None:
+    text = (
+        "/pytorch/aten/src/ATen/native/cuda/Indexing.cu:1255: indexSelectSmallIndex: block: [0,0,0], thread: [32,0,0] Assertion `srcIndex < srcSelectDimSize` failed.\n"
+        "RuntimeError: CUDA error: device-side assert triggered\n"
+    )
+    first = judge_report(text).findings[0]
+    assert first.cause == CAUSE
+    assert "srcIndex < srcSelectDimSize" in first.evidence[0].quote
+
+
+def test_a_library_that_cures_by_being_chosen_is_not_at_fault(judge_report: Judge, finding: Find) -> None:
+    tests = {
+        "tests.--attention-backend flashinfer": "illegal memory access",
+        "tests.--attention-backend triton": "works",
+    }
+    assert finding(judge_report("INFO vllm engine\n" + ILLEGAL, tests), CAUSE).component == "flashinfer"

@@ -89,3 +89,33 @@ def test_near_miss_words_of_a_report_about_a_crash(judge_report: Judge) -> None:
 )
 def test_near_miss_zeros_and_signs(judge_report: Judge, line: str) -> None:
     assert CAUSE not in [found.cause for found in judge_report(line + "\n").findings]
+
+
+def test_an_answer_of_signs_that_cannot_be_decoded(judge_report: Judge) -> None:
+    text = "llama-server, flash attention on. After 4k tokens the answer turns into\n\n\ufffd\ufffd\ufffd\ufffd\ufffd \ufffd\ufffd\ufffd\ufffd \ufffd\ufffd\ufffd\n"
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.POSSIBLE)
+
+
+def test_a_log_in_another_character_set_is_no_answer(judge_report: Judge) -> None:
+    line = "INFO: \ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd\ufffd \ufffd\ufffd\ufffd 12 MB\n"
+    assert not judge_report("generating\n" + line * 12).findings
+
+
+def test_the_number_format_is_spelled_as_the_program_does(judge_report: Judge) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.10/site-packages/transformers/generation/utils.py", line 2897, in sample\n'
+        "    next_tokens = torch.multinomial(probs, num_samples=1)\n"
+        "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0\n"
+    )
+    first = judge_report(text).findings[0]
+    assert ("config", "torch_dtype") in [(remedy.kind, remedy.name) for remedy in first.remedies]
+    assert "--attention-backend" not in [remedy.name for remedy in first.remedies]
+
+
+def test_the_backend_that_gives_clean_answers_is_not_at_fault(judge_report: Judge) -> None:
+    tests = {"tests.--attention-backend triton": "correct answers", "tests.--attention-backend fa3": "gibberish"}
+    first = judge_report("After the upgrade sglang 0.5.1 generates gibberish, no crash.\n", tests).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+    assert first.component != "triton"
+    assert order(first.remedies)[0].value == "triton"

@@ -20,19 +20,19 @@ SIGN = says(
     (
         "out of memory", "outofmemory", "out_of_memory", "memoryallocation", "alloc_failed", "allocation on device", "enough gpu memory", "insufficient gpu memory",
         "could not be allocated", "failed to allocate", "unable to allocate", "allocation_failed", "device memory allocation",
-        "cudacachingallocator", "insufficient vram",
+        "cudacachingallocator", "insufficient vram", "error code 2",
     ),
     r"(?:torch\.(?:cuda\.)?)?\bOutOfMemoryError\b(?!: Task|: \d+ worker)|CUDA out of memory|CUDA (?:runtime |driver )?error:? .{0,120}?out of memory"
     r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|cudaMalloc(?:Async|Managed)?\w{0,12}\(?.{0,60}?(?:failed|error)\b.{0,20}out of memory|CU(?:BLAS|DNN|SOLVER|SPARSE)_STATUS_\w{0,30}ALLOC\w{0,8}_FAILED"
     r"|Cuda failure (?:2 )?'out of memory'|Cuda [Rr]untime \(out of memory\)|\bAllocation on device\b|(?:failed|unable) to allocate (?:CUDA\d|backend buffer|compute|buffer for (?:the )?kv cache|\w{0,12} ?buffer)"
     r"|[Nn]o(?:t)? enough (?:free )?GPU memory|insufficient GPU memory|GPU memory \(\d{1,20} bytes\) could not be allocated|Failed: C[Uu][Dd][Aa] error .{0,120}out of memory"
     r"|RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|CUDA memory allocation failed|cuMem(?:Create|Alloc)\w{0,6}.{0,60}out of memory|(?:RMM|rmm).{0,60}out_of_memory|\[TM\]\[(?:ERROR|FATAL)\].{0,120}out of memory"
-    r"|CUDA error 2\b.{0,60}out of memory|device memory allocation .{0,60}failed|\(out of memory\)$|NVML_SUCCESS == .{0,200}CUDACachingAllocator|Insufficient VRAM",
+    r"|CUDA error 2\b.{0,60}out of memory|device memory allocation .{0,60}failed|\(out of memory\)$|NVML_SUCCESS == .{0,200}CUDACachingAllocator|Insufficient VRAM|Error Code 2: OutOfMemory",
 )  # fmt: skip
 """Every wording of a failed GPU allocation. It is shared by all causes of this kind, and proves none of them."""
 
 _NOT_THIS = re.compile(
-    r"HIP (?:error|out of memory)|\bxpu\b|\bMPS backend\b|Killed process|oom-kill|oom_reaper|cc1plus|LLVM ERROR|ptxas|\bCPU\d? ?buffer\b|_CPU\b|CUDA_Host|cudaMallocHost|cudaHost(?:Alloc|Register)"
+    r"HIP (?:error|out of memory)|\bxpu\b|\bMPS backend\b|Killed process|oom-kill|oom_reaper|cc1plus|LLVM ERROR|ptxas|\bCPU\d? ?buffer\b|backend_cpu_buffer|_CPU\b|CUDA_Host|cudaMallocHost|cudaHost(?:Alloc|Register)"
     r"|pinned|host memory|RAM\b|raylet|node running low|\bOutOfResources\b|out of resource",
     re.IGNORECASE,
 )
@@ -115,7 +115,7 @@ class Allocation(Struct, frozen=True):
 
 def failed_allocation(case: Case) -> Allocation | None:
     """The first failed GPU allocation of the log, the one with figures before one without."""
-    matches = [match for match in case.all(SIGN.name) if _is_failure(match)]
+    matches = [match for match in case.all(SIGN.name) if _is_failure(match) and not is_pinned(case, match)]
     if not matches:
         return None
     first = _read(case, matches[0])
@@ -124,6 +124,31 @@ def failed_allocation(case: Case) -> Allocation | None:
     # A wrapper or another rank often repeats the failure with the figures.
     near = [match for match in matches[1:] if abs(match.line.number - matches[0].line.number) < NEAR][:MOST_READ]
     return next((each for match in near if (each := _read(case, match)).total is not None), first)
+
+
+_PINS = re.compile(r"pin_memory ?=|\.pin_memory\(|pinned[-_ ]memory|cudaHostAlloc|cudaMallocHost|cudaHostRegister|cuMemHostAlloc|cuMemAllocHost|num_cpu_blocks, [\"']cpu|CachingHostAllocator", re.IGNORECASE)  # fmt: skip
+INNERMOST = 4
+
+
+def pinned_allocation(case: Case) -> Match | None:
+    """CUDA's "out of memory" for memory of the host: it says the same where pages cannot be pinned."""
+    return next((match for match in case.all(SIGN.name) if not match.is_code and is_pinned(case, match)), None)
+
+
+def is_pinned(case: Case, match: Match) -> bool:
+    """Whether the innermost frames, or the line itself, ask for pinned host memory. A message with a GPU's figures never does."""
+    if "total capac" in match.text:
+        return False
+    if _PINS.search(match.text):
+        return True
+    frames = match.frames[-2:]
+    if any(_PINS.search(frame.code) for frame in frames):
+        return True
+    # A call that is broken over several lines: the traceback quotes them above the message.
+    above = case.lines_around(match, INNERMOST, 0) if frames else ()
+    return any(
+        _PINS.search(line.text[:300]) for line in above if line.number >= (match.event.span.first if match.event else 0)
+    )
 
 
 def _is_failure(match: Match) -> bool:

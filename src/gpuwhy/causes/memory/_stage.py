@@ -87,7 +87,7 @@ _PROGRESS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
     ),
     (
         Stage.LOADING,
-        re.compile(r"Starting to load model|Loading (?:safetensors|pt|checkpoint|drafter|weights|model)\b|Load weight begin|checkpoint shards:|Loading weights with|loading blk\.\d+|loading model tensors|load_tensors|offloading \d+ repeating layers|Init torch distributed ends|Using model weights format|loading model part|init_model|Convert to turbomind format|Using \w{1,30} (?:MoE backend|kernel for)", _F),
+        re.compile(r"Starting to load model|Loading (?:safetensors|pt|checkpoint|drafter|weights|model)\b|Load weight begin|checkpoint shards:|Loading weights with|loading blk\.\d+|loading model tensors|load_tensors|offloading \d+ repeating layers|Init torch distributed ends|Using model weights format|Loading engine from|loading model part|init_model|Convert to turbomind format|Using \w{1,30} (?:MoE backend|kernel for)", _F),
     ),
     (Stage.START, re.compile(r"Init torch distributed begin|world_size=\d+ rank=\d+|Initializing a(?:n LLM| V1 LLM) engine|ggml_cuda_init: found|server_args=", _F)),
 )  # fmt: skip
@@ -145,7 +145,7 @@ def _own_lines(case: Case, match: Match) -> Iterable[LogLine]:
 
 
 _CONSEQUENCE = re.compile(
-    r"warming up sampler|Capture cuda graph failed|error loading model|failed to (?:load|create|initialize)|unable to load|failed to allocate|could not be created|Failed to load model|kv_cache_init|Not enough memory to handle|in function|_Error\b|^\s{0,8}File \"|\.py\", line \d+",
+    r"warming up sampler|Capture cuda graph failed|error loading model|failed to (?:load|create|initialize)|unable to load|deserializeCudaEngine|failed to allocate|could not be created|Failed to load model|kv_cache_init|Not enough memory to handle|in function|_Error\b|^\s{0,8}File \"|\.py\", line \d+",
     _F,
 )  # fmt: skip
 

@@ -205,12 +205,17 @@ def _remedies(case: Case, options: Options, engine: str, overflow: Overflow) -> 
         *fraction,
         *change(options, options.requests, "lower", "Fewer requests at once: smaller logits, graphs and work spaces", rank=2 if is_sampler else 3),
         *change(options, graphs, graph_value, "Capture fewer or smaller graphs", rank=0 if graphs_first else 4, cost="slower decoding of large batches", sure=stage is Stage.CAPTURE),
-        *change(options, options.tokens, "lower", "Fewer tokens per forward pass: smaller activations", rank=0 if is_profiling else 5, sure=stage is not Stage.CAPTURE),
+        *change(options, options.tokens, "lower", "Fewer tokens per forward pass: smaller activations", rank=0 if is_profiling or _names(overflow, options.tokens) else 5, sure=stage is not Stage.CAPTURE),
         *change(options, options.length, "lower", "Shorter contexts", rank=6, sure=engine in ("llama.cpp", "ollama")),
         *(change(options, options.offload, options.offload_value or "set", "Leave more of the model in host memory", rank=7) if engine in ("llama.cpp", "ollama", "comfyui") else ()),
         *(change(options, options.draft, "remove", "Start without the draft model", rank=9, sure=False) if _names_draft(case, overflow) else ()),
         *(_plain_program() if not options.fraction and engine not in ("llama.cpp", "ollama", "comfyui") else ()),
     )  # fmt: skip
+
+
+def _names(overflow: Overflow, option: str) -> bool:
+    """Whether the message itself asks for this option."""
+    return bool(option) and option in overflow.match.text
 
 
 def _fraction(case: Case, options: Options, allocation: Allocation | None) -> str:
@@ -228,7 +233,6 @@ def _allocator(allocation: Allocation | None) -> tuple[Remedy, ...]:
             kind="env", name="PYTORCH_CUDA_ALLOC_CONF", value="expandable_segments:True",
             summary=f"Let the allocator grow its segments: {gib(allocation.idle)} are reserved and idle",
             limits=("the engines' custom all-reduce cannot share such memory: use it on one GPU, or without that all-reduce",),
-            is_sure=False,
         ),
     )  # fmt: skip
 

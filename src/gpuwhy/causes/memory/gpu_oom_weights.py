@@ -46,7 +46,11 @@ class Failure(Struct, frozen=True):
     "gpu-oom-weights",
     family="Memory, storage, limits",
     signs=[
-        says("loading-says-so", ("failed to load model - not enough gpu memory", "not enough gpu memory to load", "enough vram to load"), r"Failed to load model - not enough GPU memory|[Nn]ot enough (?:GPU memory|VRAM) to load"),
+        says(
+            "loading-says-so",
+            ("failed to load model - not enough gpu memory", "not enough gpu memory to load", "enough vram to load", "are dispatched on the cpu", "offload the whole model", "weights offloaded to the disk"),
+            r"Failed to load model - not enough GPU memory|[Nn]ot enough (?:GPU memory|VRAM) to load|[Ss]ome modules are dispatched on the CPU|trying to offload the whole model to (?:the )?(?:disk|CPU)|had weights offloaded to the disk",
+        ),
         says(
             "llama-loading",
             ("unable to allocate cuda", "unable to allocate backend buffer", "unable to allocate gpu", "memory layout cannot be allocated", "insufficient vram"),

@@ -10,6 +10,7 @@ from msgspec import Struct
 from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
+from gpuwhy.causes.memory import _allocation as allocations
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory._allocation import GIB, gib
 from gpuwhy.causes.memory._unified import is_unified
@@ -54,7 +55,7 @@ MOST_READ = 10
 """Deaths that are looked at: each costs a pass over the log, and a crash loop repeats them."""
 _KERNEL = ("kernel-killed", "kernel-constraint", "kernel-oom")
 _MANAGER = ("supervisor", "ray", "daemon")
-_ALLOCATION = ("host-allocation", "refused")
+_ALLOCATION = ("host-allocation", "refused", "pinned")
 _BARE = ("killed-by-signal", "bare-killed")
 
 
@@ -78,9 +79,9 @@ _BARE = ("killed-by-signal", "bare-killed")
         says("daemon", ("earlyoom", "systemd-oomd", "oomd", "due to memory pressure", "low memory! at or below"), r"earlyoom.{0,60}(?:sending|kill)|systemd-oomd.{0,40}[Kk]illed|oomd.{0,40}[Kk]ill(?:ed|ing)|Killed /\S{1,300} due to memory pressure|low memory! at or below SIG(?:TERM|KILL) limits"),
         says(
             "host-allocation",
-            ("defaultcpuallocator", "cannot allocate memory", "bad_alloc", "memoryerror", "unable to mmap", "paging file is too small", "os error 1455", "failed to allocate cpu", "cudahostalloc", "cudamallochost", "unable to allocate", "failed to pin", "failed to allocate pinned", "unable to allocate cpu", "cuda_host"),
+            ("defaultcpuallocator", "cannot allocate memory", "bad_alloc", "memoryerror", "unable to mmap", "paging file is too small", "os error 1455", "failed to allocate cpu", "cudahostalloc", "cudamallochost", "unable to allocate", "failed to pin", "failed to allocate pinned", "unable to allocate cpu", "cuda_host", "cpu_buffer_type", "ggml_aligned_malloc"),
             r"DefaultCPUAllocator: (?:can't|not enough) (?:allocate )?memory|(?:\[Errno 12\]|OSError.{0,40}) ?Cannot allocate memory|^(?:RuntimeError|MemoryError|OSError)?:? ?.{0,80}unable to mmap \d{1,20} bytes|what\(\):\s{1,3}std::bad_alloc|^(?:\S{1,40}\.)?_?(?:Array)?MemoryError\b"
-            r"|\bmmap\b.{0,60}Cannot allocate memory|paging file is too small|os error 1455|Unable to allocate \d[\d.]{0,9} [GT]iB for an array|(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister).{0,60}(?:fail|out of memory)|failed to allocate (?:a )?(?:pinned|CPU\w{0,10} ?buffer|CUDA_Host)|unable to allocate (?:CPU|CUDA_Host)\w{0,12} ?buffer|failed to allocate buffer of type CPU",
+            r"|\bmmap\b.{0,60}Cannot allocate memory|paging file is too small|os error 1455|Unable to allocate \d[\d.]{0,9} [GT]iB for an array|(?:cudaHostAlloc|cudaMallocHost|cudaHostRegister).{0,60}(?:fail|out of memory)|failed to allocate (?:a )?(?:pinned|CPU\w{0,10} ?buffer|CUDA_Host)|unable to allocate (?:CPU|CUDA_Host)\w{0,12} ?buffer|failed to allocate buffer of type CPU|cpu_buffer_type_alloc_buffer: failed|ggml_aligned_malloc: insufficient memory",
         ),
         says(
             "refused",
@@ -93,6 +94,7 @@ _BARE = ("killed-by-signal", "bare-killed")
             rf"{_CODE_FOR_SIGKILL}|\bSIGKILL\b|[Ss]ignal[: ]{{1,2}}(?:9\b|killed)|code=killed, status=9/KILL|Exited \(137\)|exit-?code:? ?137|\berror code:? 137",
         ),
         says("bare-killed", "killed", r"^\s{0,8}(?:/?\S{1,200}: line \d{1,7}:\s{1,6}\d{1,10} )?(?:\[\d\]\s{1,6}\d{1,10}\s{1,6})?[Kk]illed(?:: 9)?\s{0,40}(?:\S.{0,300})?$"),
+        allocations.SIGN,
         says("loads-on-host", ("loading blk.", "kt-kernel", "ktransformers", "numa=", "numa build", "use_numa"), r"loading blk\.\d|ktransformers|kt[-_]kernel|NUMA"),
     ],
 )  # fmt: skip
@@ -154,7 +156,7 @@ def host_oom_kill(case: Case, experiments: Experiments | Unknown) -> Judgement:
     )  # fmt: skip
 
 
-_STRENGTH = {"kernel-killed": 92, "kernel-constraint": 90, "kernel-oom": 88, "supervisor": 85, "ray": 85, "daemon": 85, "host-allocation": 60, "refused": 75, "killed-by-signal": 36, "bare-killed": 40}  # fmt: skip
+_STRENGTH = {"kernel-killed": 92, "kernel-constraint": 90, "kernel-oom": 88, "supervisor": 85, "ray": 85, "daemon": 85, "host-allocation": 60, "refused": 75, "pinned": 58, "killed-by-signal": 36, "bare-killed": 40}  # fmt: skip
 _STATEMENT = {
     "kernel-killed": "the kernel killed it for lack of memory",
     "kernel-constraint": "the kernel names its victim and the limit that was reached",
@@ -164,6 +166,7 @@ _STATEMENT = {
     "daemon": "a daemon ends processes before memory is full",
     "host-allocation": "the host has no memory for the allocation",
     "refused": "the program finds too little host memory",
+    "pinned": "CUDA cannot pin that much memory of the host, and says so in the words of the GPU's",
 }
 
 
@@ -179,6 +182,9 @@ def _read(case: Case) -> Kill | None:
     match = next((m for m in case.all("refused", "host-allocation") if not m.is_code and not _is_build(case, m)), None)
     if match is not None:
         return Kill(match, match.sign)
+    pinned = allocations.pinned_allocation(case)
+    if pinned is not None:
+        return Kill(pinned, "pinned")
     return _bare(case)
 
 

@@ -81,7 +81,14 @@ def _name_of(match: Match) -> str:
     return next((value for name, value in match.groups.items() if name.startswith("library")), "")
 
 
+_SAID_BY = ((re.compile(r"Library \S{1,80} is not found or cannot be loaded"), "ctranslate2"),)
+"""Wordings of one library only: programs that use it stand in the frames, and are not what was built for another CUDA."""
+
+
 def _wanted_by(case: Case, match: Match) -> str | None:
+    said_by = next((name for pattern, name in _SAID_BY if pattern.search(match.text)), None)
+    if said_by is not None:
+        return said_by
     told = _WANTED_BY.search(match.text)
     path = next((group for group in told.groups() if group), None) if told else None
     own = parts.component_of(path)

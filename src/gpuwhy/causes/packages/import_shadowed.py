@@ -55,7 +55,11 @@ _FILE = r"[\w./\\+@~: -]{1,300}"
             "no module named",
             r"No module named '(?P<module>vllm\._C|vllm\._moe_C|vllm\._version|torch\._C|triton\._C|triton\._C\.libtriton|flash_attn_2_cuda|sgl_kernel\.common_ops|xformers\._C|tensorrt_llm\.bindings|llama_cpp\.lib|exllamav2_ext)'",
         ),
-        says("own-file", tuple(f"/{name}.py" for name in sorted(_STANDARD | _OFTEN_HIDDEN)), rf"File \"(?P<path>{_FILE}[/\\](?P<module>\w{{1,40}})\.py)\", line \d{{1,7}}"),
+        says(
+            "own-file",
+            (*(f"/{name}.py" for name in sorted(_STANDARD | _OFTEN_HIDDEN)), *(f"/{name}/__init__.py" for name in sorted(_OFTEN_HIDDEN))),
+            rf"File \"(?P<path>{_FILE}[/\\](?P<module>(?!__init__)\w{{1,40}})(?:[/\\]__init__)?\.py)\", line \d{{1,7}}",
+        ),
     ],
 )  # fmt: skip
 def import_shadowed(case: Case) -> Judgement:
@@ -153,14 +157,31 @@ def _own_file(case: Case) -> Judgement:
         path, module = match.group("path") or "", match.group("module") or ""
         if match.is_code or _INSTALLED.search(path) or match.event is None or match.event.kind != "exception":
             continue
-        if module not in _STANDARD or components.component_of_module(path) not in (None, USER_PROGRAM):
+        is_standard = module in _STANDARD and components.component_of_module(path) in (None, USER_PROGRAM)
+        if not is_standard and not _is_no_checkout(module, path):
             continue
         frames = match.frames
         at = next((i for i, frame in enumerate(frames) if frame.path == path), 0)
         importing = re.compile(rf"^\s*(?:import|from) (?:[\w., ]{{0,80}}\b)?{re.escape(module)}\b")
         if at and (importing.search(frames[at - 1].code) or "importlib" in frames[at - 1].path or "<frozen" in frames[at - 1].path) and frames[at].function == "<module>":  # fmt: skip
-            return _verdict(case, match, module, path, Certainty.PROVEN, 84)
+            if is_standard:
+                return _verdict(case, match, module, path, Certainty.PROVEN, 84)
+            if _INSTALLED.search(frames[at - 1].path):
+                return _verdict(case, match, module, path, Certainty.LIKELY, 62)
     return None
+
+
+_OFTEN_CHECKED_OUT = frozenset({"vllm", "sglang", "flashinfer", "lmdeploy", "ktransformers"})
+_FOLDERS_OF_CHECKOUTS = frozenset({"python", "src", "lib", "source"})
+
+
+def _is_no_checkout(module: str, path: str) -> bool:
+    """Whether a third-party module of this path is somebody's own file: an editable installation lies in its project."""
+    folders = path.replace("\\", "/").removesuffix("/__init__.py").removesuffix(".py").split("/")[:-1]
+    around = [folder.lower().replace("-", "_") for folder in folders[-2:]]
+    return module in _OFTEN_HIDDEN - _OFTEN_CHECKED_OUT and not any(
+        folder in _FOLDERS_OF_CHECKOUTS or folder.startswith(module) for folder in around
+    )
 
 
 def _compiled_part(case: Case) -> Judgement:

@@ -60,10 +60,18 @@ def said(match: Match) -> str:
 
 
 def _named_by_experiments(experiments: Experiments | Unknown) -> str | None:
-    """A kernel library that the experiments name; else the engine of which releases were tried."""
+    """A kernel library that the experiments name; else the engine of which releases were tried.
+
+    A library that went well by being chosen is the way out, not the fault: of the good ones only what was left out counts.
+    """
     if not isinstance(experiments, Experiments):
         return None
-    words = [word for each in experiments.tried for word in re.findall(r"[\w.-]{3,60}", f"{each.name} {each.outcome}")]
+    telling = [
+        *(f"{each.name} {each.outcome}" for each in experiments.tried if not each.is_good),
+        *(each.switched_off or "" for each in experiments.good),
+        *(each.release[0] for each in experiments.good if each.release is not None),
+    ]
+    words = [word for text in telling for word in re.findall(r"[\w.-]{3,60}", text)]
     named = [name for word in words if (name := components.canonical(word)) is not None]
     library = next((name for name in named if name in KERNEL_LIBRARIES), None)
     return library or next((name for name in named if name in ENGINES), None)

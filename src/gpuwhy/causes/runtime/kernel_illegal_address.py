@@ -79,9 +79,7 @@ def kernel_illegal_address(case: Case, experiments: Experiments | Unknown) -> Ju
     component = _owner(kernel) or faults.component_of(case, match, experiments, is_synchronous=is_synchronous)
     hardware = case.found("hardware")
     certainty = _certainty(match, experiments, hardware, is_synchronous=is_synchronous)
-    quoted = Evidence(
-        _STATEMENT.get(match.sign, "a kernel touched memory that is not its own"), faults.said(match), match.place
-    )
+    quoted = _quoted(case, match)
     tried = faults.tried(experiments)
     return Verdict(
         certainty=certainty,
@@ -122,6 +120,16 @@ def _decisive(case: Case) -> Match | None:
             if not match.is_code and match.line.level not in ("info", "debug"):
                 return match
     return None
+
+
+def _quoted(case: Case, match: Match) -> Evidence:
+    """The line that tells of it. Of a failed check that is the assertion, which the kernel prints before anybody sees the error."""
+    assertion = case.found("assertion") if match.sign == "device-assert" else None
+    if assertion is not None and not assertion.is_code and assertion.place.path == match.place.path and (assertion.place.line or 0) < (match.place.line or 0):  # fmt: skip
+        return case.evidence(assertion, _STATEMENT["device-assert"])
+    return Evidence(
+        _STATEMENT.get(match.sign, "a kernel touched memory that is not its own"), faults.said(match), match.place
+    )
 
 
 def _certainty(

@@ -37,6 +37,7 @@ _HALF = re.compile(r"float16|\bfp16\b|\bhalf\b", re.IGNORECASE)
             r"|(?:wrong|incorrect) (?:output|answer|result)s?|random (?:tokens|characters)|exclamation marks|(?:infinite|endless) repetition|repeat(?:s|ing) (?:itself|the same)|answers? damaged|accuracy (?:drop|regress|degrad|loss|is (?:very )?low)|degraded accuracy|(?:different|inconsistent) outputs?|(?:accuracy|score)\W{1,4}0\.\d{1,4}\b.{0,30}(?:not greater|below|less than|lower than|<)|0\.\d{1,6} not greater than (?:or equal to )?0?\.\d",
         ),
         says("scores-nothing", ("| 0.0", "|0.0", "exact_match", "exact-match", "flexible-extract", "strict-match", "accuracy", "gsm8k"), r"\|\s{0,6}0\.0{1,4}\s{0,6}\||(?:exact[_ -]match|accuracy|flexible-extract|strict-match|gsm8k|score)\W{0,20}(?:\w{1,20}\W{1,10}){0,3}0\.0{1,4}\b"),
+        says("undecodable", "\ufffd", r"(?:\ufffd ?){6,}|(?:\ufffd{1,4}[^\ufffd]{1,6}){6,}"),
         says("junk", ("____", "????", "####", "<unk>", "\ufffd\ufffd", "(((((", "@@@@", "00000000"), r"[\"'`].{0,200}(?:_{8,}[# |]|\?{12,}|#{12,}|@{8,}|\({12,}|(?:<unk>\s?){4,}|\ufffd{4,})|(?:content|text|response|output)\W{1,6}(?:_{12,}|\?{12,}|#{12,}|@{12,}|0{24,}|(?:<unk>\s?){4,})"),
     ],
 )  # fmt: skip
@@ -102,7 +103,12 @@ _STATEMENT = {
     "scores-nothing": "an evaluation finds no right answer",
     "runs-of-one-sign": "one token is repeated without end",
 }
-_SIGNS = ("not-a-number", "runs-of-one-sign", "scores-nothing", "says-damaged", "junk")
+_SIGNS = ("not-a-number", "runs-of-one-sign", "scores-nothing", "says-damaged", "junk", "undecodable")
+_SPEAKS_OF_ANSWERS = re.compile(
+    r"\b(?:answer|output|response|repl(?:y|ies)|completion|generat\w{1,6}|returns?|turns? into|content|assistant|chat|token)",
+    re.IGNORECASE,
+)
+"""Beside signs that cannot be decoded: without such a word they are a log in another character set."""
 
 
 def _decisive(case: Case) -> Match | None:
@@ -115,10 +121,19 @@ def _decisive(case: Case) -> Match | None:
             own = match.event is not None and stopped is not None and match.event.id == stopped.id
             if stopped is not None and not own and stopped.kind not in ("warning",):
                 continue
+            if sign == "undecodable" and not _is_an_answer(case, match):
+                continue
             if sign == "scores-nothing" and not ("0.0" in match.text and _is_evaluation(case, match)):
                 continue
             return match
     return None
+
+
+def _is_an_answer(case: Case, match: Match) -> bool:
+    """Whether the text around speaks of what a model answered; a whole log that cannot be decoded does not."""
+    near = case.lines_around(match, 8, 8)
+    undecodable = sum("\ufffd" in line.text[:400] for line in near)
+    return undecodable <= 5 and any(_SPEAKS_OF_ANSWERS.search(text[:400]) for text in (match.text, *(line.text for line in near)))  # fmt: skip
 
 
 def _is_evaluation(case: Case, match: Match) -> bool:
@@ -175,6 +190,18 @@ def _llama_switches(engine: str) -> tuple[Remedy, ...]:
     )  # fmt: skip
 
 
+_LOADED_IN_PYTHON = frozenset({"transformers", "torch", "auto-gptq", "autoawq", "gptqmodel", "peft", "diffusers", "unsloth", "text-generation-webui"})  # fmt: skip
+"""Programs in which the number format is an argument of ``from_pretrained``, and not an option."""
+
+
+def _wider_range(engine: str, *, is_sure: bool) -> tuple[Remedy, ...]:
+    """bfloat16 in the spelling of the program."""
+    if engine in _LLAMA:
+        return ()
+    kind, name = ("config", "torch_dtype") if engine in _LOADED_IN_PYTHON else ("flag", "--dtype")
+    return (Remedy(kind=kind, name=name, value="bfloat16", summary="bfloat16 has the range that float16 lacks", is_sure=is_sure, rank=0),)  # fmt: skip
+
+
 _BACKENDS = (("TRITON_ATTN", "vllm"), ("FLASH_ATTN", "vllm"), ("FLASHINFER", "flashinfer"), ("VLLM_", "vllm"), ("SGLANG_", "sglang"))  # fmt: skip
 
 
@@ -211,9 +238,9 @@ def _remedies(
         (
             *faults.remedies_known(fault),
             *faults.remedies_tried(experiments),
-            *((Remedy(kind="flag", name="--dtype", value="bfloat16", summary="bfloat16 has the range that float16 lacks", is_sure=half, rank=0),) if half or match.sign == "not-a-number" else ()),
+            *(_wider_range(engine, is_sure=half) if half or match.sign == "not-a-number" else ()),
             *_llama_switches(engine),
-            *(() if built or engine in _LLAMA else (Remedy(kind="flag", name=backend, value=value, summary="Another attention backend", is_sure=bool(arms), rank=1),)),
+            *(() if built or engine in _LLAMA or engine in _LOADED_IN_PYTHON else (Remedy(kind="flag", name=backend, value=value, summary="Another attention backend", is_sure=bool(arms), rank=1),)),
             *((faults.newer(package, rank=2),) if package else ()),
         )
     )  # fmt: skip
