@@ -114,9 +114,9 @@ def origin_of_xid(number: int) -> Origin:
 
 
 def is_harmless_sxid(number: int, severity: str) -> bool:
-    """Whether an NVSwitch message is only one of the record: not fatal, and repaired by sending again."""
+    """Whether an NVSwitch message is only one of the record: not fatal, and nothing was lost."""
     return severity == "Non-fatal" and number in _REPAIRED
 
 
-_REPAIRED = frozenset({12021, 12023, 20001, 22012, 24001, 24002, 24003, 24004, 24005, 24006, 24007})
-"""Non-fatal SXid of retried packets, single-bit errors and credit counters; the rest of the non-fatal ones stop a program."""
+_REPAIRED = frozenset({20001, 22013})
+"""A packet that was sent again, and a request of the link's controller: neither stops a program."""

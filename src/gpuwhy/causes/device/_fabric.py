@@ -56,8 +56,8 @@ INITIALISE = says(
 
 MULTICAST = says(
     "multicast",
-    ("nvls", "multicast", "fabric handle", "imex"),
-    r"transport/nvls\.cc.{0,80}(?:NCCL WARN|WARN).{0,40}(?:Cuda failure|CUDA error|failed|Failed|error)|[Ff]ailed to bind NVLink SHARP|configuration error in the Fabric Manager"
+    ("nvls", "multicast", "fabric handle", "imex", "fabric manager or"),
+    r"transport/nvls\.cc.{0,80}(?:NCCL WARN|WARN)(?!.{0,80}out of memory).{0,40}(?:Cuda failure|CUDA error|failed|Failed|error)|[Ff]ailed to bind NVLink SHARP|configuration error in the Fabric Manager"
     r"|(?:cuMulticast(?:Create|AddDevice|BindMem|BindAddr)|cuMemCreate)\w{0,4}.{0,120}(?:invalid argument|system not yet|not permitted|operation not supported|error (?:1|401|800|801|802|999)\b|fail)|nvls\.cc:\d{1,5}\b.{0,20}-> ?[1-9]",
 )  # fmt: skip
 IMEX = says(

@@ -44,8 +44,8 @@ MEMORY = says("memory-error", ("ecc", "dbe", "remap", "uncorrectable", "containe
 STOPPED = says("driver-fault", ("init_adapter", "initadapter", "gsp", "probably locked", "requires reset", "requires a reset", "reset_required", "bad state", "recovery action"), _STOPPED)  # fmt: skip
 FELT = says(
     "felt",
-    ("cuda error", "cuda failure", "cudaerror", "cuda_error", "nccl", "watchdog", "nvml", "nvidia-smi", "cuda driver", "after sigkill", "timed out", "no devices were found", "unresponsive"),
-    r"CUDA error|CUDA failure|cudaError[A-Z]|CUDA_ERROR_[A-Z]|NCCL (?:error|WARN|operation)|[Ww]atchdog|NVML\w{0,12}(?:Error|:| )|nvidia-smi .{0,40}(?:hang|stuck|timed? ?out|fail|took|takes|minutes)|has failed because it couldn't communicate|around after SIGKILL|[Tt]imed out|No devices were found|CUDA driver|unresponsive",
+    ("cuda error", "cuda failure", "cudaerror", "cuda_error", "nccl", "watchdog", "nvml", "nvidia-smi", "cuda driver", "after sigkill", "timed out", "no devices were found", "unresponsive", "device handle", "initialize cuda", "no cuda"),
+    r"CUDA error|CUDA failure|cudaError[A-Z]|CUDA_ERROR_[A-Z]|NCCL (?:error|WARN|operation)|[Ww]atchdog|NVML\w{0,12}(?:Error|:| )|nvidia-smi .{0,40}(?:hang|stuck|timed? ?out|fail|took|takes|minutes)|has failed because it couldn't communicate|around after SIGKILL|[Tt]imed out|No devices were found|CUDA driver|unresponsive|device handle for|initiali[sz]e CUDA|[Nn]o CUDA(?:-capable| GPUs)",
 )  # fmt: skip
 """What a program shows of a fault of the device: it says nothing alone, and everything beside a kernel log."""
 SIGNS = (XID, ECHO_OF_XID, SXID, TYPED_XID, LOST, SURPRISE, LINK, MEMORY, STOPPED, FELT)

@@ -37,7 +37,9 @@ class Reading(Struct, frozen=True):
     def certainty(self) -> Certainty:
         if not self.leads or self.is_long_past:
             return Certainty.POSSIBLE
-        is_weak = self.own.is_hearsay or self.own.sign == faults.SURPRISE.name
+        if self.own.is_mild and self.own.is_switch:
+            return Certainty.POSSIBLE
+        is_weak = self.own.is_hearsay or self.own.is_mild or self.own.sign == faults.SURPRISE.name
         return Certainty.LIKELY if is_weak else Certainty.PROVEN
 
     @property
@@ -46,6 +48,8 @@ class Reading(Struct, frozen=True):
             return LATER
         if self.own.is_hearsay:
             return TYPED
+        if self.own.is_mild:
+            return FIRST - 25 if not self.own.is_switch else LATER
         return FIRST if self.own.is_kernels else LITERAL
 
     @property
@@ -79,10 +83,14 @@ def read(case: Case, part: str) -> Reading | None:
     leader = first if first.part == part else own[0]
     if leader.sign == faults.SURPRISE.name:  # the port's line; the driver's own names the GPU
         leader = next((fault for fault in own if fault.sign != faults.SURPRISE.name), leader)
-    primary = case.incident.primary_event
-    felt = primary.time if primary is not None and primary.kind != "kernel" else None
-    is_long_past = felt is not None and leader.time is not None and felt - leader.time > _DAY
-    return Reading(leader, first, found, own, is_long_past)
+    return Reading(leader, first, found, own, _is_long_past(case, leader))
+
+
+def _is_long_past(case: Case, fault: Fault) -> bool:
+    """Whether programs went on for more than a day: the first of their failures came later than that."""
+    failures = (event for event in case.incident.events if event.is_fatal and event.kind != "kernel" and not event.is_echo)  # fmt: skip
+    times = [event.time for event in failures if event.time is not None]
+    return bool(times) and fault.time is not None and min(times) - fault.time > _DAY
 
 
 def chain(reading: Reading, root: str, statement: str) -> tuple[Link, ...]:

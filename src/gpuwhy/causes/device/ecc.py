@@ -71,7 +71,7 @@ def ecc(case: Case) -> Judgement:
     retired = next((m for m in case.all("retired", "counted") if m.text != own.text and not m.is_code), None)
     extra = (case.evidence(retired, "what the driver counts and takes out of use"),) if retired is not None else ()
     return Verdict(
-        certainty=reading.certainty if not own.is_mild or reading.own_all[1:] else Certainty.LIKELY,
+        certainty=reading.certainty,
         component="gpu-hardware",
         title=f"The GPU's memory has an error that cannot be corrected{verdicts.device(own)}",
         chain=verdicts.chain(reading, "A cell of the GPU's memory is damaged" if own.is_kernels else "A cell of the GPU's memory delivered wrong bits", "ECC cannot correct what was read"),
@@ -83,7 +83,7 @@ def ecc(case: Case) -> Judgement:
         remedies=_remedies(own, worn),
         not_remedies=_IN_VAIN,
         notes=("A row is replaced with the next reset only; until then the same address fails again.",),
-        strength=reading.strength - (25 if own.is_mild else 0),
+        strength=reading.strength,
     )  # fmt: skip
 
 

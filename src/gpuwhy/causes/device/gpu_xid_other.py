@@ -96,7 +96,7 @@ def _reported(case: Case, reading: Reading) -> Verdict:
         rivals=reading.rivals,
         remedies=_remedies(own, is_gsp=is_gsp),
         not_remedies=_IN_VAIN,
-        strength=reading.strength - (30 if own.is_mild else 0),
+        strength=reading.strength,
     )  # fmt: skip
 
 

@@ -72,7 +72,8 @@ def nvlink_fault(case: Case, experiments: Experiments | Unknown) -> Judgement:
     if faults.lead(faults.read_faults(case)) is not None:
         return None
     counters = _counters(case)
-    match = next((m for m in case.all("counters", "stuck", "peer-access") if not m.is_code), None)
+    signs = ("counters", "stuck", "peer-access", *(("links-down",) if _linked(case) is not None else ()))
+    match = next((m for m in case.all(*signs) if not m.is_code), None)
     if match is None and counters is None:
         return None
     return _suspected(case, match, counters, experiments)
@@ -120,15 +121,16 @@ def _suspected(
         evidence=shown,
         explains=tuple(sorted({*case.explains(match), *faults.explained(case, ())})),
         missing=missing,
-        rivals=() if is_sure else ("gpu-xid-other", "gpu-lost"),
+        rivals=() if is_sure else ("fabric-manager-state",) if match is not None and match.sign == "links-down" else ("gpu-xid-other", "gpu-lost"),
         remedies=_remedies(experiments, is_board=True),
         not_remedies=_IN_VAIN,
-        strength=60 if is_sure else 40 if linked or match is None or match.sign == "peer-access" else 26,
+        strength=60 if is_sure else 28 if match is not None and match.sign == "links-down" else 40 if linked or match is None or match.sign == "peer-access" else 26,
     )  # fmt: skip
 
 
 _STATEMENT = {
     "counters": "a link counts errors",
+    "links-down": "the links of a GPU that has them are down",
     "stuck": "a process that SIGKILL does not end waits inside the driver",
     "peer-access": "an access to a peer's memory over NVLink failed",
 }

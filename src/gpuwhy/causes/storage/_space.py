@@ -19,8 +19,8 @@ MIB = 1 << 20
 _PATH = r"[/~][\w./@+=:~-]{2,300}|[A-Za-z]:\\[\w.\\ -]{2,200}"
 NO_SPACE = says(
     "no-space",
-    ("no space left", "errno 28]", "enospc", "os error 28", "not enough space on the disk", "os error 112", "disk quota exceeded", "errno 122]", "os error 122", "disk is full", "enough disk space", "enough free disk", "disk full", "insufficient disk"),
-    rf"(?:[Nn]o space left on (?:the )?device|\[Errno (?:28|122)\]|Disk quota exceeded|ENOSPC|os error (?:28|112|122)\b|not enough space on the disk|database or disk is full|[Dd]isk full|[Ii]nsufficient (?:free )?disk space|[Nn]ot enough (?:free )?disk space).{{0,20}}?(?::? ?[<'\"](?P<path>{_PATH}))?(?=['\"> ]|$|\W)",
+    ("no space left", "errno 28]", "enospc", "os error 28", "not enough space on the disk", "os error 112", "disk quota exceeded", "errno 122]", "os error 122", "disk is full", "enough disk space", "enough free disk", "disk full", "insufficient disk", "enough free space in"),
+    rf"(?:[Nn]o space left on (?:the )?device|\[Errno (?:28|122)\]|Disk quota exceeded|ENOSPC|os error (?:28|112|122)\b|not enough space on the disk|database or disk is full|[Dd]isk full|[Ii]nsufficient (?:free )?disk space|[Nn]ot enough (?:free )?disk space|have enough free space in).{{0,20}}?(?::? ?[<'\"](?P<path>{_PATH}))?(?=['\"> ]|$|\W)",
 )  # fmt: skip
 """ENOSPC and its like in the words of C, Python, Rust, Go, Node, SQLite and Windows."""
 

@@ -23,8 +23,13 @@ _TIGHT = 32 * space.MIB
 _DEFAULT = 64 * space.MIB
 _SIZE = re.compile(r"\(size (?P<size>\d{3,15})\)|to (?P<to>\d{3,15}) bytes|requested size \(?(?P<asked>\d{3,15})|of size (?P<of>\d{3,15})")  # fmt: skip
 _STALE = re.compile(r"worked (?:before|yesterday|days|for)|after (?:a |several |some )?(?:crash|restart)|stale|left[- ]?over|leftover|previous run", re.IGNORECASE)  # fmt: skip
+_MAP_WEIGHTS = ("ollama", "llama.cpp")
+"""They map their model file and share no memory: a bus error of theirs is that of the file or its disk."""
 _GUESSED = re.compile(r"possible|might be", re.IGNORECASE)
-_GIVEN = re.compile(r"--shm-size[= ]|--ipc[= ]host|shm_size:|ipc: ?[\"']?host|medium: ?[\"']?Memory", re.IGNORECASE)
+_GIVEN = re.compile(
+    r"\b(?:run|create)\b.{0,400}--(?:shm-size|ipc)[= ]|^\s{0,12}--(?:shm-size|ipc)[= ]|shm_size:|ipc: ?[\"']?host|medium: ?[\"']?Memory",
+    re.IGNORECASE,
+)
 _BUS = r"(?<!PCIe )(?<!PCI )\bBus error(?!: severity)\b|\bSIGBUS\b|\bsignal[: ]{1,2}7\b|(?:exit ?code|exitcode|exit status|exited with(?: code)?|status)\W{1,6}(?:-7|135)\b|Non-existent physical address"
 
 
@@ -35,7 +40,7 @@ _BUS = r"(?<!PCIe )(?<!PCI )\bBus error(?!: severity)\b|\bSIGBUS\b|\bsignal[: ]{
         says(
             "nccl-segment",
             ("shared memory segment", "failed to extend /dev/shm", "posix_fallocate", "shmutils.cc", "shm.h", "shm.cc"),
-            r"NCCL WARN Error while creating shared memory segment|(?:failed to extend|Error: failed to extend) /dev/shm/\S{1,80} to \d{1,15} bytes|NCCL WARN Call to (?:posix_fallocate|ftruncate|fallocate) failed ?: ?No space left|(?:shm\.h|shmutils\.cc|shm\.cc):\d{1,5}.{0,40}WARN.{0,120}No space left",
+            r"Error while creating shared memory segment|(?:failed to extend|Error: failed to extend) /dev/shm/\S{1,80} to \d{1,15} bytes|NCCL WARN Call to (?:posix_fallocate|ftruncate|fallocate) failed ?: ?No space left|(?:shm\.h|shmutils\.cc|shm\.cc):\d{1,5}.{0,40}WARN.{0,120}No space left",
         ),
         says(
             "torch-workers",
@@ -45,7 +50,7 @@ _BUS = r"(?<!PCIe )(?<!PCI )\bBus error(?!: severity)\b|\bSIGBUS\b|\bsignal[: ]{
         says(
             "named",
             ("/dev/shm", "shm-size", "shm_size", "emptydir volume", "shared memory", "shared-memory"),
-            r"/dev/shm\S{0,200}.{0,60}(?:No space left|is full|too small|full\b)|(?:No space left|not enough (?:free )?space|[Ii]nsufficient (?:free )?space).{0,60}/dev/shm|Usage of EmptyDir volume \"\S{0,40}shm\S{0,40}\" exceeds the limit|[Uu]nable to (?:initialize|grow|create|allocate|extend) (?:the )?shared memory.{0,200}|(?:[Ff]ailed|unable|[Cc]ould not) to (?:create|allocate|grow|initialize|extend|reserve) .{0,40}shared[ -]memory(?!_).{0,160}|not enough space for the shared-memory backing file|[Nn]ot enough shared memory|shared memory (?:region|segment|pool|size) (?:is )?(?:too small|exhausted)|(?:run|running|try).{0,40}--shm-size",
+            r"/dev/shm\S{0,200}.{0,60}(?:No space left|is full|too small|full\b)|(?:No space left|not enough (?:free )?space|[Ii]nsufficient (?:free )?space).{0,60}/dev/shm|Usage of EmptyDir volume \"\S{0,40}shm\S{0,40}\" exceeds the limit|[Uu]nable to (?:initialize|grow|create|allocate|extend) (?:the )?shared memory.{0,200}|(?:[Ff]ailed|unable|[Cc]ould not) to (?:create|allocate|grow|initialize|extend|reserve) .{0,40}shared[ -]memory(?!_).{0,160}|not enough space for the shared-memory backing file|exceeds /dev/shm size|[Nn]ot enough shared memory|shared memory (?:region|segment|pool|size) (?:is )?(?:too small|exhausted)|(?:run|running|try).{0,40}--shm-size",
         ),
         says("ray-warns", "/dev/shm has only", r"/dev/shm has only (?P<bytes>\d{1,15}) bytes available"),
         space.NO_SPACE,
@@ -107,7 +112,7 @@ def _stated(case: Case) -> Match | None:
 
 
 def _verdict(case: Case, match: Match, shm: Space | None, *, is_stated: bool) -> Verdict:
-    certainty, strength = _certainty(match, shm, is_stated=is_stated)
+    certainty, strength = _certainty(match, shm, case.engine, is_stated=is_stated)
     seen = case.evidence(match, _STATEMENT.get(match.sign, "shared memory has no space left"))
     known = (shm.evidence,) if shm is not None else ()
     needed = _needed(case)
@@ -139,7 +144,7 @@ _STATEMENT = {
 }
 
 
-def _certainty(match: Match, shm: Space | None, *, is_stated: bool) -> tuple[Certainty, int]:
+def _certainty(match: Match, shm: Space | None, engine: str, *, is_stated: bool) -> tuple[Certainty, int]:
     is_tight = shm is not None and ((shm.available is not None and shm.available < _TIGHT) or (shm.available is None and (shm.size or 0) <= _DEFAULT))  # fmt: skip
     is_small = shm is not None and shm.size is not None and shm.size < _SMALL
     if match.sign == "ray-warns":
@@ -154,6 +159,8 @@ def _certainty(match: Match, shm: Space | None, *, is_stated: bool) -> tuple[Cer
     if match.sign == "killed-worker":
         return Certainty.LIKELY, 62
     is_literal = "us error" in match.text or "SIGBUS" in match.text
+    if engine in _MAP_WEIGHTS:
+        return Certainty.POSSIBLE, 26
     return Certainty.POSSIBLE, 50 if is_literal else 40
 
 
