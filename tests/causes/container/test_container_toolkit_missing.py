@@ -118,3 +118,12 @@ def test_a_list_of_runtimes_with_it_does(judge_report: Judge) -> None:
 def test_docker_that_looks_for_gpus_by_cdi(judge_report: Judge, finding: Find) -> None:
     report = "docker: Error response from daemon: failed to discover GPU vendor from CDI: no known GPU vendor found\n"
     assert finding(judge_report(report), CAUSE).certainty is Certainty.PROVEN
+
+
+def test_a_pod_that_waited_for_a_gpu_and_got_one(judge_report: Judge) -> None:
+    waiting = (
+        "Warning  FailedScheduling  6m  default-scheduler  0/5 nodes are available: 5 Insufficient nvidia.com/gpu.\n"
+    )
+    placed = "Normal  Scheduled  4m  default-scheduler  Successfully assigned llm/vllm-0 to gpu-node-2\n"
+    assert CAUSE in names(judge_report(waiting))
+    assert CAUSE not in names(judge_report(waiting + placed))

@@ -154,3 +154,14 @@ def test_an_internal_error_with_another_reason_is_not_of_the_interface(judge_rep
 def test_nccl_that_gives_up_after_its_retries(judge_report: Judge, finding: Find) -> None:
     report = "w2:101:330 [5] misc/socket.cc:528 NCCL WARN socketStartConnect: exceeded retries (20000)\n"
     assert finding(judge_report(report), "bootstrap-network").evidence[0].quote.endswith("exceeded retries (20000)")
+
+
+FALL_BACK = "[W ProcessGroupGloo.cpp:715] Warning: Unable to resolve hostname to a (local) address. Using the loopback address as fallback. Manually set the network interface to bind to with GLOO_SOCKET_IFNAME. (function operator())\n"
+
+
+def test_gloos_fall_back_harms_nobody_until_something_fails(judge_report: Judge, finding: Find) -> None:
+    assert "bootstrap-network" not in [found.cause for found in judge_report(FALL_BACK).findings]
+    failed = (
+        "RuntimeError: Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error\n"
+    )
+    assert finding(judge_report(FALL_BACK + failed), "bootstrap-network")

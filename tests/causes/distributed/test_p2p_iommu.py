@@ -175,3 +175,9 @@ def test_people_say_in_many_words_that_nothing_goes_on(judge_report: Judge, find
     found = finding(judge_report(report), "p2p-iommu")
     assert found.certainty is Certainty.POSSIBLE
     assert "p2p_test" in [each.key for each in found.missing]
+
+
+def test_the_words_are_found_amid_thousands_of_healthy_lines(judge_report: Judge, finding: Find) -> None:
+    healthy = "".join(f'INFO: 192.0.2.9:{40000 + i} - "GET /health HTTP/1.1" 200 OK\n' for i in range(2500))
+    words = "Serving with tensor parallel 2, it just sits there with both GPUs busy:\nINFO utils.py:841] Found nccl from library libnccl.so.2\n"
+    assert finding(judge_report(healthy + words + healthy), "p2p-iommu").certainty is Certainty.POSSIBLE

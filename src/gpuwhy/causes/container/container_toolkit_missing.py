@@ -97,7 +97,9 @@ def container_toolkit_missing(case: Case) -> Judgement:
     if match is None:
         return None
     where = place.read_surroundings(case)
-    if match.sign == "gpu-not-schedulable" and where.kind not in ("", "kubernetes"):
+    if match.sign == "gpu-not-schedulable" and (
+        where.kind not in ("", "kubernetes") or _is_scheduled_later(case, match)
+    ):
         return None
     quoted = case.evidence(match, _MEANING[match.sign])
     runtimes = case.fact("container.runtime")
@@ -150,6 +152,13 @@ _CERTAINTY = {
     "plugin-without-nvml": (Certainty.LIKELY, 70),
     "gpu-not-schedulable": (Certainty.POSSIBLE, 35),
 }
+
+
+def _is_scheduled_later(case: Case, match: Match) -> bool:
+    """All GPUs were in use, and then one became free: the pod was placed."""
+    return any(
+        "Successfully assigned" in line.text and line.number > match.line.number for _, line in place.lines(case)
+    )
 
 
 def _has_nvidia(runtimes: str) -> bool:

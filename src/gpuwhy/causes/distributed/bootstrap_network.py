@@ -180,6 +180,8 @@ def _lead(case: Case, asked: Order) -> Lead | None:
     if interface is not None and not interface.is_code:
         return Lead(of(interface), "interface", Certainty.PROVEN if interface.sign == "no-interface" else Certainty.LIKELY, 90, _library(case, interface))  # fmt: skip
     for match in case.all("not-our-address"):
+        if "as fallback" in match.text and not case.incident.is_failure:
+            continue  # Gloo goes on with the loopback address, which does for ranks of one host
         if not match.is_code and (_is_of_ranks(case, match) or "unique IP" in match.text):
             return Lead(of(match), "address", Certainty.LIKELY, 75, _library(case, match))
     for kind, signs in (("route", ("no-route", "client-timeout", "mesh")), ("name", ("no-name",)), ("absent", ("absent",))):  # fmt: skip

@@ -22,6 +22,8 @@ _AFTER_A_FAULT = ("illegal", "xid", "nccl", "unspecified launch")
 _OF_A_GPU = re.compile(r"(?i)nvidia|NVRM")
 _FAULTING_DEVICE = re.compile(r"(?:device|Request device) \[?(?:[0-9a-fA-F]{4}:)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2})\.\d")
 _PEERS = re.compile(r"(?i)\bP2P\b|peer[- ](?:access|to[- ]peer)|\bNCCL\b|all[_-]?reduce|nvlink|p2pBandwidth|simpleP2P")
+MOST_WORDS = 8
+"""Lines that say that nothing goes on, around which a long log is looked through for several GPUs."""
 _OTHER_STAGE = re.compile(
     r"(?i)load(?:ing)? (?:safetensors|checkpoint|weights|model)|tokeniz|download|compil|lock|baton"
 )
@@ -172,7 +174,11 @@ def _has_own_failure(case: Case) -> bool:
 def _has_several_gpus(case: Case) -> bool:
     if case.facts.value("p2p_test") is not None or case.facts.value("pci_acs") is not None:
         return True
-    return any(_SEVERAL_GPUS.search(line.text[:300]) for _, line in case.lines())
+    if any(_SEVERAL_GPUS.search(line.text[:300]) for _, line in case.lines()):
+        return True
+    told = [match for match in case.all("hang", "switched-off") if _is_of_a_collective(match)][:MOST_WORDS]
+    near = (line for match in told for line in (match.line, *case.lines_around(match, 40, 40)))
+    return case.found("initialised") is not None or any(_SEVERAL_GPUS.search(line.text[:300]) for line in near)
 
 
 def _certainty(path: PeerPath) -> Certainty:
