@@ -132,3 +132,8 @@ def test_a_dependency_that_is_not_installed(judge_report: Judge, finding: Find) 
     assert CAUSE in ruled_out(judge_report(text, {"packages.sgl-kernel": "0.3.21"}))
     script = traceback("ModuleNotFoundError: No module named 'vllm'", ("/opt/user/run.py", "<module>", "import vllm"))
     assert CAUSE not in names(judge_report(script))
+
+
+def test_near_miss_a_cuda_release_that_a_build_asks_for(judge_report: Judge) -> None:
+    text = "RuntimeError: CUDA 12.8 or higher is required for compute capability 12.0.\n"
+    assert "package-conflict" not in [found.cause for found in judge_report(text).findings]

@@ -90,3 +90,15 @@ def test_the_hubs_warning_is_only_possible(judge_report: Judge, finding: Find) -
 )
 def test_near_misses(judge_report: Judge, line: str) -> None:
     assert CAUSE not in [f.cause for f in judge_report(line + "\n").findings]
+
+
+def test_a_name_that_is_too_long_for_the_file_system(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "OSError: [Errno 36] File name too long: '/home/u/.triton/cache/HY5G/__grp__triton_per_fused_add_0.json.tmp'\n"
+    )
+    assert finding(judge_report(text), CAUSE).component == "triton"
+
+
+def test_near_miss_cuda_home_is_no_home(judge_report: Judge) -> None:
+    text = "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.\n"
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]

@@ -122,3 +122,14 @@ def test_a_newer_c_library_asks_for_a_newer_toolkit_and_no_other_gcc(judge_repor
     found = finding(judge_report(line), CAUSE)
     assert "glibc" in found.title
     assert remedies(found) == [("toolkit", "cuda", "newer")]
+
+
+@pytest.mark.parametrize("line", [
+    "subprocess.CalledProcessError: Command '['where', 'cl']' returned non-zero exit status 1.",
+    "torch._inductor.exc.InductorError: RuntimeError: Compiler: cl is not found.",
+    "UserWarning: Error checking compiler version for cl: [WinError 2] The system cannot find the file specified",
+    "distutils.errors.DistutilsPlatformError: Unable to find vcvarsall.bat",
+])  # fmt: skip
+def test_windows_without_a_compiler(judge_report: Judge, finding: Find, line: str) -> None:
+    found = finding(judge_report(line + "\n"), CAUSE)
+    assert found.remedies[0].name == "visual-studio-build-tools"

@@ -99,3 +99,16 @@ def test_the_kernel_s_word_on_the_server_is_not_a_compiler_s_death(judge_report:
         "/usr/local/cuda/bin/nvcc --version: release 12.4\n"
     )
     assert "jit-build-killed" not in [f.cause for f in judge_report(log).findings]
+
+
+def test_the_kernel_s_line_is_quoted_before_an_exit_status(judge_report: Judge, finding: Find) -> None:
+    kernel = "Out of memory: Killed process 48122 (cicc) total-vm:6120344kB, anon-rss:5630112kB"
+    text = f"FAILED: [code=137] fused_moe_120/moe.cuda.o\nKilled\n[84120.1] oom-kill:constraint=CONSTRAINT_NONE,task=cicc,pid=48122,uid=0\n[84120.2] {kernel}\n"
+    found = finding(judge_report(text), CAUSE)
+    assert kernel in found.evidence[0].quote
+    assert found.component == "flashinfer"
+
+
+def test_near_miss_mmap_failed_is_no_build(judge_report: Judge) -> None:
+    text = "mmap failed: Cannot allocate memory\nKilled\n"
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]

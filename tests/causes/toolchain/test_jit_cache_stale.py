@@ -56,7 +56,8 @@ def test_a_lock_that_nobody_looked_at_is_only_possible(judge_report: Judge, find
 )  # fmt: skip
 def test_broken_and_foreign_files(judge_report: Judge, finding: Find, line: str, component: str) -> None:
     found = finding(judge_report(line + "\n"), CAUSE)
-    assert (found.certainty, found.component) == (Certainty.LIKELY, component)
+    is_proof = "GLIBC" in line
+    assert (found.certainty, found.component) == (Certainty.PROVEN if is_proof else Certainty.LIKELY, component)
     assert found.evidence[0].quote == line
 
 
@@ -132,3 +133,9 @@ def test_rules_that_name_files_of_a_toolkit_that_is_gone(judge_report: Judge, fi
 def test_installed_libraries_are_no_cache(judge_report: Judge, path: str) -> None:
     judged = judge_report(f"OSError: {path}: cannot open shared object file: No such file or directory\n")
     assert CAUSE not in [f.cause for f in judged.findings]
+
+
+def test_vllm_says_that_an_earlier_compilation_failed(judge_report: Judge, finding: Find) -> None:
+    text = "AssertionError: vLLM failed to compile the model. The most likely reason for this is that a previous compilation failed, leading to a corrupted compilation artifact.\n"
+    found = finding(judge_report(text), CAUSE)
+    assert (found.component, found.remedies[0].name) == ("vllm", "torch_compile_cache")

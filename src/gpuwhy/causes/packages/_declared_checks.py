@@ -204,7 +204,7 @@ CHECKS: tuple[Check, ...] = (
         rf"|(?P<package2>{_NAME})[`']? (?:package )?version (?:to be greater or equal(?: than| to)?|must be (?:at least|>=)|needs to be at least|>=) ?(?P<want2>{_V})(?:.{{0,40}}?Detected version (?P<have2>{_V}))?"
         rf"|requires [`'\"]?(?P<package3>{_NAME}?) ?(?P<spec3>(?:>=|==|<=|~=|<|>)\s?{_V})[^.]{{0,40}}(?:but|found|installed|got|you have).{{0,40}}?(?P<have3>{_V})"
         rf"|requires (?:the )?[`'\"](?P<package5>{_NAME}?)(?P<spec5>[<>=!~]=\s?{_V})[`'\"]"
-        rf"|(?P<package4>{_NAME})(?: version)? (?P<want4>{_V}) or (?:later|higher|newer|above) is required(?:.{{0,60}}?(?P<have4>{_V}))?)",
+        rf"|(?<![\w.-])(?!(?i:cuda|nvcc|driver|capability|toolkit|sm_?\d*)\b)(?P<package4>{_NAME})(?: version)? (?P<want4>{_V}) or (?:later|higher|newer|above) is required(?:.{{0,60}}?(?P<have4>{_V}))?)",
         "an installed package is of a release that another refuses", strength=70,
     ),
     _check(

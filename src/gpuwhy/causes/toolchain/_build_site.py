@@ -24,7 +24,7 @@ DISTRIBUTIONS = {
 """Names under which components are installed with pip, where they differ."""
 PUBLISHES_WHEELS = frozenset(
     {"flash-attn", "mamba-ssm", "causal-conv1d", "xformers", "exllamav2", "exllamav3", "gptqmodel", "auto-gptq", "transformer-engine",
-     "torch-scatter", "torch-sparse", "torch-cluster", "pyg-lib", "natten", "llama.cpp", "llama-cpp-python", "vllm", "sageattention"}
+     "torch-scatter", "torch-sparse", "torch-cluster", "pyg-lib", "natten", "llama-cpp-python", "vllm", "sageattention"}
 )  # fmt: skip
 """Components whose project publishes wheels that need no compiler, per torch and CUDA release."""
 ARCH_VARIABLES = ("TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST", "CMAKE_CUDA_ARCHITECTURES", "CUDAARCHS")

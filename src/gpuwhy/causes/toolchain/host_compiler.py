@@ -27,8 +27,8 @@ _TOOLS = r"ninja|cmake|make|ld|as|rustc|cargo"
         says("triton-finds-no-compiler", "failed to find c compiler", r"Failed to find C compiler"),
         says(
             "inductor-finds-no-compiler",
-            ("no working c++ compiler found", "invalidcxxcompiler"),
-            r"No working C\+\+ compiler found|InvalidCxxCompiler",
+            ("no working c++ compiler found", "invalidcxxcompiler", "compiler: g++ is not found", "compiler: clang++ is not found"),
+            r"No working C\+\+ compiler found|InvalidCxxCompiler|Compiler: (?:g|clang)\+\+ is not found",
         ),
         says(
             "compiler-not-there",
@@ -52,7 +52,13 @@ _TOOLS = r"ninja|cmake|make|ld|as|rustc|cargo"
         ),
         says("ninja-missing", ("ninja is required", "ninja not found", "could not find ninja"), r"Ninja is required to load C\+\+ extensions|[Nn]inja (?:is required|not found)|Could not find ninja"),
         says("rust-missing", "can't find rust compiler"),
-        says("msvc-missing", ("microsoft visual c++", "could not locate cl.exe", "cannot find compiler 'cl.exe'"), r"Microsoft Visual C\+\+ \d+\.\d+ or (?:greater|later) is required|Could not locate cl\.exe|Cannot find compiler 'cl\.exe'"),
+        says(
+            "msvc-missing",
+            ("microsoft visual c++", "could not locate cl.exe", "cannot find compiler 'cl.exe'", "'where', 'cl'", "compiler: cl is not found", "compiler version for cl", "find vcvarsall.bat", "find msvc", "msvc not found"),
+            r"Microsoft Visual C\+\+ \d+\.\d+ or (?:greater|later) is required|Could not locate cl\.exe|Cannot find compiler 'cl\.exe'"
+            r"|\['where', 'cl(?:\.exe)?'\]['\"]? returned non-zero|Compiler: cl is not found|Error checking compiler version for cl(?:\.exe)?: \[WinError 2\]"
+            r"|Unable to find vcvarsall\.bat|(?:Failed to|Could not|Cannot) find MSVC|MSVC not found",
+        ),
         says(
             "nvcc-rejects-compiler",
             ("unsupported gnu version", "unsupported clang version", "unsupported microsoft visual studio version", "unsupported host compiler"),

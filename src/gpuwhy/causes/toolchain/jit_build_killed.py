@@ -19,7 +19,7 @@ MEMORY_PER_JOB = 8 * GIB
 """What one nvcc with its cicc takes at the peak for templates such as CUTLASS and flash-attention (reported: 4 to 12 GiB)."""
 _TOOLS = r"(?:nvcc|cicc|cudafe\+\+|ptxas|fatbinary|nvlink|cc1plus|cc1|lto1|g\+\+|gcc|c\+\+|clang\+\+|clang|ld|rustc|ninja|make|cmake|hipcc)"
 _BUILD_NEAR = re.compile(
-    r"\bnvcc\b|\bcicc\b|\bninja\b|\[\d+/\d+\]|Building (?:CUDA|CXX|wheel|extension)|setup\.py|cmake|\.cu\.o\b|\.cuda\.o\b|FAILED: |cc1plus"
+    r"\bnvcc\b|\bcicc\b|\bninja\b|\[\d+/\d+\]|Building (?:CUDA|CXX|wheel|extension)|setup\.py|cmake|\.cu\.o\b|\.cuda\.o\b|(?-i:FAILED: )|cc1plus"
     r"|pip install|Compiling objects|Error building extension|allowing ninja to set|MAX_JOBS",
     re.IGNORECASE,
 )
@@ -39,6 +39,11 @@ class Kill(msgspec.Struct, frozen=True):
     is_in_build: bool
     is_named: bool
     """The line itself names a compiler that was killed, or says that it had no memory."""
+
+    @property
+    def is_named_by_compiler(self) -> bool:
+        """Nothing is clearer than the compiler's own words; of an exit status the kernel's line is the reason."""
+        return self.match.sign not in ("build-step-137", "bare-killed")
 
 
 @cause(
@@ -133,7 +138,9 @@ def jit_build_killed(case: Case) -> Judgement:
         component=component,
         title=f"{kill.tool or 'A compiler'} was killed for lack of host memory while {component or 'a library'} was being built",
         chain=_chain(kill, quoted, kernel, memory),
-        evidence=tuple(e for e in (quoted, kernel, memory) if e is not None),
+        evidence=tuple(
+            e for e in ((quoted, kernel, memory) if kill.is_named_by_compiler else (kernel, quoted, memory)) if e
+        ),
         explains=case.explains(kill.match, kill.by_kernel, *case.all("build-step-137")),
         missing=_missing(case, kill),
         rivals=("host-oom-kill",) if certainty is Certainty.POSSIBLE else (),
@@ -147,7 +154,8 @@ def jit_build_killed(case: Case) -> Judgement:
 
 
 def _read(case: Case) -> Kill | None:
-    kernel = case.found("kernel-killed-compiler")
+    kernels = case.all("kernel-killed-compiler")
+    kernel = next((match for match in kernels if "killed process" in match.text.lower()), next(iter(kernels), None))
     match = case.found(
         "compiler-died", "compiler-killed", "compiler-without-memory", "shell-killed-compiler", "build-step-137"
     )

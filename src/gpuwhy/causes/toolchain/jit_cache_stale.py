@@ -55,7 +55,7 @@ class Leftover(msgspec.Struct, frozen=True):
         says("module-gone", "cannot open shared object file", rf"{_SO}: cannot open shared object file"),
         says("entry-gone", "no such file or directory", r"No such file or directory\W{1,4}['\"]?(?P<path>[/~][^'\"\n]{1,500})"),
         says("garbled", ("jsondecodeerror", "unpicklingerror", "ran out of input", "eoferror", "badzipfile", "pickle data was truncated"), r"JSONDecodeError|UnpicklingError|Ran out of input|BadZipFile|pickle data was truncated"),
-        says("said-corrupt", ("corrupted jit cache", "corrupt", "stale"), r"Corrupted JIT cache|(?:cache|cached)\b.{0,80}\b(?:is |are |appears? |seems? )?(?:corrupt(?:ed)?|stale)\b|\b(?:corrupt(?:ed)?|stale)\b.{0,40}\b(?:jit |kernel |compile |triton |inductor )?cache\b"),
+        says("said-corrupt", ("corrupted jit cache", "corrupt", "stale"), r"Corrupted JIT cache|leading to a corrupted compilation artifact|(?:cache|cached)\b.{0,80}\b(?:is |are |appears? |seems? )?(?:corrupt(?:ed)?|stale)\b|\b(?:corrupt(?:ed)?|stale)\b.{0,40}\b(?:jit |kernel |compile |triton |inductor )?cache\b"),
         says("old-rules", ("missing and no known rule to make it", "dependency cycle", "premature end of file; recovering"), r"ninja: error: '(?P<path>[^']{1,400})'.{0,400}missing and no known rule to make it"),
         says("nvcc-run", "bin/nvcc", r"(?<![\w:.])(?P<home>/[\w./+-]{1,200}?)/bin/nvcc\b"),
     ],
@@ -114,7 +114,7 @@ def jit_cache_stale(case: Case, packages: Packages | Unknown, environment: Envir
         rivals=_RIVALS.get(left.kind, ()),
         remedies=_remedies(left, component),
         not_remedies=_IN_VAIN,
-        strength=_STRENGTH[left.kind] if left.cache is not None else 35,
+        strength=35 if left.cache is None else 92 if left.match.sign == "foreign-libc" else _STRENGTH[left.kind],
     )  # fmt: skip
 
 
@@ -153,6 +153,7 @@ def _leftover(
         return _old_rules(case, match, packages, environment)
     if match.sign == "said-corrupt":
         cache = code or caches.cache_of_path(match.text)
+        cache = cache or (caches.cache_of_path("torch_compile_cache") if "compilation artifact" in match.text else None)
         return Leftover(match, kind, path, cache) if cache is not None or "JIT cache" in match.text else None
     if match.sign in ("baton-call", "baton"):
         return Leftover(match, kind, path, code or by_path or _torch_extensions(match))
@@ -231,7 +232,10 @@ def _certainty(case: Case, left: Leftover, processes: Fact | Unknown) -> Certain
         near = [left.match.text, *(line.text for line in case.lines_around(left.match, 6, 10))]
         return Certainty.LIKELY if any(_INTERRUPTED.search(text[:500]) for text in near) else Certainty.POSSIBLE
     if left.kind == "gone" or left.match.sign == "said-corrupt":
-        return Certainty.POSSIBLE if "Corrupted JIT cache" not in left.match.text else Certainty.LIKELY
+        is_plain = re.search(r"Corrupted JIT cache|corrupted compilation artifact", left.match.text) is not None
+        return Certainty.LIKELY if is_plain else Certainty.POSSIBLE
+    if left.match.sign == "foreign-libc" and left.cache is not None:
+        return Certainty.PROVEN  # what was compiled here would have been linked against the C library of here
     return Certainty.LIKELY
 
 

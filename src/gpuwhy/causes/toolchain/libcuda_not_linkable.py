@@ -159,7 +159,7 @@ def _component(case: Case, match: Match) -> str | None:
         return "triton"
     near = case.lines_around(match, 25, 15)
     is_own_build = site.is_source_build(case, match) or any(
-        " -lcuda" in line.text or "/CMakeFiles/" in line.text for line in near
+        re.search(r" -lcuda|/CMakeFiles/|cpp_extension|[Bb]uilding extension", line.text[:2000]) for line in near
     )
     return site.builder(case, match, "triton") if is_own_build else "triton"
 

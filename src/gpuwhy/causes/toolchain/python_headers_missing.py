@@ -92,7 +92,7 @@ def python_headers_missing(case: Case) -> Judgement:
         ),
         evidence=(quoted,),
         explains=site.explained_by(case, match),
-        remedies=_remedies(version),
+        remedies=(*_for_windows(match), *_remedies(version)),
         not_remedies=(
             NotARemedy("installing gcc or build-essential", "a compiler is there: it has just printed the message"),
             NotARemedy("a CUDA toolkit or a pip package", "neither holds Python.h"),
@@ -139,6 +139,18 @@ def _installed_header(case: Case, version: str | None) -> Fact | None:
         if path.endswith("/Python.h") and is_own and fact.value not in (None, "", False, "absent", "missing"):
             return fact
     return None
+
+
+def _for_windows(match: Match) -> tuple[Remedy, ...]:
+    """The embeddable Python of Windows, which portable programs bring, has neither headers nor import libraries."""
+    if not re.search(r"[A-Za-z]:[\\/]|\.lib\b", match.text):
+        return ()
+    return (
+        Remedy(
+            kind="files", name="include", value="copy from a full Python of the same version", rank=-1,
+            summary="Copy the folders include and libs of an installed Python of exactly this version into the embedded one",
+        ),
+    )  # fmt: skip
 
 
 def _remedies(version: str | None) -> tuple[Remedy, ...]:

@@ -248,7 +248,16 @@ def _remedies(case: Case, part: _Part, used: str | None) -> tuple[Remedy, ...]:
             check=(f"find /usr/local/cuda/ -name '{part.name.rpartition('/')[2]}*' | head -1",),
         ),
         *site.devel_image(case, part.match, "it holds every header and library of the toolkit"),
+        *(() if is_separate else (_whole_toolkit(used),)),
     )
+
+
+def _whole_toolkit(used: str | None) -> Remedy:
+    return Remedy(
+        kind="toolkit", name="cuda", value=used or "match:torch", rank=20, risk="medium",
+        summary=f"Or install the complete toolkit{' of CUDA ' + used if used else ' of the release of nvcc'}, and point CUDA_HOME at it",
+        cost="2 to 6 GB of disk",
+    )  # fmt: skip
 
 
 def _notes(case: Case, part: _Part, component: str | None) -> tuple[str, ...]:

@@ -9,9 +9,11 @@ from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.toolchain import _build_site as site
 from gpuwhy.causes.toolchain import _flashinfer_gate as fi
+from gpuwhy.causes.toolchain import _listed_toolkits as listings
 from gpuwhy.causes.toolchain import _toolkit_files as files
 from gpuwhy.causes.toolchain._rejected_target import consumer_near
 from gpuwhy.causes.toolchain.toolkit_path_wrong import path_fault
+from gpuwhy.knowledge.components import BUILDS_OF_LLAMA
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact, Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -85,6 +87,7 @@ _USUAL_ROOTS = ("/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc", "/bin/nvcc")
         says("version-never-read", "name 'bare_metal_version' is not defined"),
         says("flashinfer-off", "flashinfer kernels are disabled", r"FlashInfer kernels are disabled: .{0,80}nvcc"),
         files.HEADER_MISSING,
+        listings.LISTED,
         *fi.SIGNS,
     ],
 )
@@ -228,6 +231,8 @@ def _certainty(
         if tools.is_complete and site.is_the_failure(case, match):
             return Certainty.PROVEN
         return Certainty.LIKELY
+    if any(f"{each.root}/bin/nvcc" != path for each in listings.listed_toolkits(case)):
+        return Certainty.POSSIBLE
     is_usual_place = path in _USUAL_ROOTS
     return Certainty.LIKELY if match.sign in _SEARCHED_EVERYWHERE or is_usual_place else Certainty.POSSIBLE
 
@@ -279,6 +284,18 @@ def _remedies(case: Case, match: Match, component: str | None, torch: Torch | Un
     may_be_unset = match.sign in ("torch-finds-none", "setup-finds-none", "cmake-finds-none") and not isinstance(
         case.fact("cuda_toolkit"), Fact
     )
+    near = [match.text, *(line.text[:300] for line in case.lines_around(match, 4, 3))]
+    is_cmake = match.sign == "cmake-finds-none" or any("CMake Error" in text for text in near)
+    is_of_torch = component not in BUILDS_OF_LLAMA and component not in ("onnxruntime", "ctranslate2")
+    compiler = Remedy(
+        kind="env",
+        name="CUDACXX",
+        value="path of nvcc",
+        summary="If a toolkit is installed after all, name its nvcc to CMake (CUDACXX, or its bin folder first on PATH), in a clean build folder",
+        check=('"$CUDACXX" --version',),
+        is_sure=False,
+        rank=20,
+    )
     home = Remedy(
         kind="env",
         name="CUDA_HOME",
@@ -290,11 +307,13 @@ def _remedies(case: Case, match: Match, component: str | None, torch: Torch | Un
     )
     return (
         *around,
-        *((home,) if may_be_unset else ()),
+        *((compiler if is_cmake else home,) if may_be_unset else ()),
         *site.devel_image(case, match, "runtime and base images have no nvcc"),
         *site.prebuilt_wheel(component, torch),
         *_cuda_build_of_torch(torch),
-        site.toolkit("match:torch", "the one torch was built with", torch),
+        site.toolkit("match:torch", "the one torch was built with", torch)
+        if is_of_torch
+        else site.toolkit("newer", "one that knows this GPU"),
     )
 
 

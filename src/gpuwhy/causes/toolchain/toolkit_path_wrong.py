@@ -9,7 +9,9 @@ from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.toolchain import _flashinfer_gate as fi
 from gpuwhy.causes.toolchain import _flashinfer_remedies as fi_remedies
+from gpuwhy.causes.toolchain import _listed_toolkits as listings
 from gpuwhy.causes.toolchain import _rejected_target as rejected
+from gpuwhy.causes.toolchain._listed_toolkits import ListedToolkit
 from gpuwhy.knowledge import toolkits
 from gpuwhy.model.evidence import Evidence, Place
 from gpuwhy.model.fact import Unknown
@@ -27,6 +29,7 @@ _NVCC_PATH = r"(?P<path>[^\s'\"`]{0,200}/bin/(?:nvcc|ptxas|cicc)(?:/[^\s'\"`]{1,
     signs=[
         *fi.SIGNS,
         *rejected.SIGNS,
+        listings.LISTED,
         says(
             "nvcc-not-at-path",
             "nvcc",
@@ -56,7 +59,11 @@ _NVCC_PATH = r"(?P<path>[^\s'\"`]{0,200}/bin/(?:nvcc|ptxas|cicc)(?:/[^\s'\"`]{1,
         says("nvcc-unknown-option", "unknown option", r"nvcc fatal\s*: Unknown option ['\"`]?(?P<option>[\w=-]+)"),
         says(
             "headers-of-another-toolkit",
-            ("cuda compiler and cuda toolkit headers are incompatible", "cuda headers say the version is"),
+            (
+                "cuda compiler and cuda toolkit headers are incompatible",
+                "cuda headers say the version is",
+                "findcuda says cuda version is",
+            ),
         ),
         says(
             "header-not-found",
@@ -338,6 +345,9 @@ def _suits(case: Case, lead: Match, version: str, torch: Torch | Unknown) -> boo
 def _unexamined(case: Case, lead: Match) -> Verdict | None:
     """Only the path in the message speaks: a distribution's nvcc, or a place of its own that CUDA_HOME named."""
     path = next((lead.groups[g] for g in ("path", "path2", "path3", "path4") if g in lead.groups), "")
+    listed = _suitable_in_report(case, lead, path)
+    if listed is not None:
+        return _listed(case, lead, listed)
     nearby = " ".join(line.text[:300] for line in case.lines_around(lead, 30, 10))
     is_distribution = "/usr/bin/nvcc" in lead.text or (not path and "/usr/bin/nvcc" in nearby)
     is_own_place = bool(path) and not path.startswith(("/usr/local/cuda/bin", "nvcc", "/bin/nvcc"))
@@ -353,14 +363,63 @@ def _unexamined(case: Case, lead: Match) -> Verdict | None:
         explains=case.explains(lead),
         missing=tuple(missing),
         rivals=("toolkit-missing", "toolkit-too-old-for-arch", "toolkit-torch-mismatch"),
-        remedies=(_cuda_home("/usr/local/cuda", "if a suitable toolkit is there", is_sure=False),),
+        remedies=(
+            *_cmake_choice(lead, "/usr/local/cuda", is_sure=False),
+            _cuda_home("/usr/local/cuda", "if a suitable toolkit is there", is_sure=False),
+        ),
         strength=52 if is_distribution else 42 if is_own_place or lead.sign in _MISMATCHES else 25,
     )
+
+
+def _suitable_in_report(case: Case, lead: Match, path: str) -> ListedToolkit | None:
+    """The newest toolkit that the report lists elsewhere than where the program looked, and that would do."""
+    tried = re.sub(r"/bin/nvcc.*$", "", path)
+    others = [
+        each
+        for each in listings.listed_toolkits(case)
+        if each.root != tried and _suits(case, lead, each.version, Unknown("not examined"))
+    ]
+    return max(others, key=lambda each: tuple(map(int, each.version.split("."))), default=None)
+
+
+def _listed(case: Case, lead: Match, listed: ListedToolkit) -> Verdict:
+    quoted = case.evidence(lead, "what the program finds instead")
+    shown = case.evidence(listed.match, f"CUDA {listed.version} lies at {listed.root}")
+    component = case.component_near(lead)
+    return Verdict(
+        certainty=Certainty.LIKELY,
+        component=component,
+        title=f"{listed.root} is on this host, and the program looks elsewhere",
+        chain=(Link(f"CUDA {listed.version} is installed at {listed.root}", shown), Link("what is selected instead fails", quoted)),
+        evidence=(quoted, shown),
+        explains=case.explains(lead),
+        missing=tuple(m for m in (case.missing("other_toolkits", f"whether {listed.root} holds an nvcc"), case.missing("cuda_home", "what the variable names in the failing process")) if m),
+        rivals=("toolkit-missing",),
+        remedies=(*_cmake_choice(lead, listed.root), _cuda_home(listed.root, f"CUDA {listed.version}"), *_cache_after(component)),
+        strength=76,
+    )  # fmt: skip
+
+
+def _cmake_choice(lead: Match, root: str, *, is_sure: bool = True) -> tuple[Remedy, ...]:
+    """CMake does not ask CUDA_HOME for its CUDA compiler."""
+    if not re.search(r"CMAKE|CUDAToolkit_ROOT|FindCUDA", lead.text):
+        return ()
+    return (
+        Remedy(
+            kind="env", name="CUDACXX", value=f"{root}/bin/nvcc", is_sure=is_sure, rank=-20,
+            summary=f"Name the compiler to CMake: CUDACXX={root}/bin/nvcc, in a clean build folder",
+            check=(f"{root}/bin/nvcc --version",),
+        ),
+        Remedy(kind="env", name="PATH", value=f"{root}/bin", is_sure=is_sure, rank=-19, summary=f"Or put {root}/bin first on PATH"),
+    )  # fmt: skip
 
 
 def _mixed_headers(case: Case, lead: Match) -> Verdict:
     """CCCL compares nvcc's version with that of the headers: two toolkits are mixed on the include path."""
     quoted = case.evidence(lead, "the headers are of another toolkit than nvcc")
+    near = " ".join(line.text[:500] for line in case.lines_around(lead, 1, 8))
+    advised = re.search(r"PATH=(/[\w./-]{1,100})/bin\b", near)
+    root = advised.group(1) if advised else "/usr/local/cuda"
     return Verdict(
         certainty=Certainty.LIKELY,
         component=case.component_near(lead),
@@ -376,7 +435,10 @@ def _mixed_headers(case: Case, lead: Match) -> Verdict:
         ),
         rivals=("toolkit-incomplete",),
         remedies=(
-            _cuda_home("/usr/local/cuda", "the one toolkit that nvcc and its headers shall come from", is_sure=False),
+            _cuda_home(
+                root, "the one toolkit that nvcc and its headers shall come from", is_sure=root != "/usr/local/cuda"
+            ),
+            *_cmake_choice(lead, root),
         ),
         strength=70,
     )

@@ -21,9 +21,7 @@ from gpuwhy.model.host import Environment, Gpus, Resolution, Toolkits, Torch
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _NEED = r"(?P<{0}>\d{{1,2}}\.\d{{1,2}})"
-_NOT_ABOUT_GPU_OR_DRIVER = (
-    r"^(?!.{0,600}(?:\bdriver|\bSM[ _]?\d|compute capability|blackwell|hopper|\bbest\b|recommend|performance))"
-)
+_NOT_ABOUT_GPU_OR_DRIVER = r"^(?!\s{0,20}File \")(?!.{0,600}(?:\bdriver|\bSM[ _]?\d|compute capability|blackwell|hopper|\bbest\b|recommend|performance))"
 
 
 class _Demand(msgspec.Struct, frozen=True):
