@@ -116,3 +116,15 @@ def test_an_unknown_option_of_no_recorded_history_is_checked_by_the_help(judge_r
     found = finding(judge_report("vllm: error: unrecognized arguments: --no-such-option 1\n"), ID)
     assert found.remedies[0].check == ("vllm serve --help=all",)
     assert [remedy.kind for remedy in found.remedies] == ["flag", "package"]
+
+
+def test_a_refused_value_is_the_users_where_the_command_has_the_option(judge_report, finding):
+    text = "ValueError: 'FLASH' is not a valid AttentionBackend\n"
+    assert finding(judge_report(text), ID).certainty.value == "likely"
+    given = {"command": "vllm serve acme/M --attention-backend FLASH"}
+    assert finding(judge_report(text, given), ID).certainty.value == "proven"
+
+
+def test_a_type_that_a_kernel_refuses_is_not_yet_an_argument(judge_report, finding):
+    found = finding(judge_report("ValueError: Unknown dtype: int3\n"), ID)
+    assert found.certainty.value == "possible"

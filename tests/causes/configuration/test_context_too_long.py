@@ -102,3 +102,15 @@ def test_a_request_is_cured_by_less_text_or_a_higher_limit(judge_report, finding
     remedies = [(remedy.name, remedy.value) for remedy in finding(judge_report(text), ID).remedies]
     assert ("--ctx-size", "higher") in remedies
     assert ("max_tokens", "lower") in remedies
+
+
+def test_a_refused_request_is_not_why_a_server_died(judge_report, finding):
+    text = """ERROR 01-01 [serving_chat.py:200] Error in preprocessing prompt inputs
+Traceback (most recent call last):
+  File "/usr/local/lib/python3.12/dist-packages/vllm/entrypoints/openai/serving_engine.py", line 500, in _validate_input
+ValueError: This model's maximum context length is 8192 tokens. However, your request has 9120 input tokens.
+torch.AcceleratorError: CUDA error: an illegal memory access was encountered
+"""
+    judgement = judge_report(text)
+    assert judgement.findings[0].cause == "kernel-illegal-address"
+    assert finding(judgement, ID).certainty.value == "possible"

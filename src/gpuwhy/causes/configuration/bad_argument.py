@@ -348,16 +348,26 @@ def _valued(case: Case) -> Argument | None:
         option = _option_of(match)
         if not option and match.group("said") is None:
             continue
-        return Argument(
-            match,
-            "value",
-            Certainty.PROVEN if program.in_event(match) or match.group("said") else Certainty.LIKELY,
-            72,
-            engine,
-            option,
-            _group(match, "value"),
-        )
+        certainty, strength = _sureness_of_value(case, match, option)
+        return Argument(match, "value", certainty, strength, engine, option, _group(match, "value"))
     return None
+
+
+_ALSO_OF_KERNELS = frozenset({"dtype", "data type", "device", "device string", "backend"})
+"""What kernels and loaders refuse in the same words, whatever was given on the command line."""
+
+
+def _sureness_of_value(case: Case, match: Match, option: str) -> tuple[Certainty, int]:
+    """A refused value is the user's where the command has the option, or where only a command line has such a thing."""
+    is_given = option in str(case.facts.value("command") or "") if option else False
+    kind = (match.group("kind") or "").lower()
+    if match.group("said") is not None or (
+        program.in_event(match) and (is_given or (kind and kind not in _ALSO_OF_KERNELS))
+    ):
+        return Certainty.PROVEN, 72
+    if kind in _ALSO_OF_KERNELS or not program.in_event(match):
+        return Certainty.POSSIBLE, 45
+    return Certainty.LIKELY, 60
 
 
 _OPTIONS_OF_KINDS = {

@@ -200,8 +200,19 @@ def _requested(case: Case) -> Length | None:
             continue
         if match.line.level == "info":
             continue
-        return Length(match, "request", _number(match, "asked"), _number(match, "limit"), is_shown=is_failure)
+        shown = is_failure and not _is_beside_a_failure(case, match)
+        return Length(match, "request", _number(match, "asked"), _number(match, "limit"), is_shown=shown)
     return None
+
+
+def _is_beside_a_failure(case: Case, match: Match) -> bool:
+    """A refused request does not stop a server: what failed beside it is what the report is about."""
+    own = {other.event.id for other in case.all(_REQUEST.name) if other.event is not None}
+    own.add(match.event.id if match.event is not None else -1)
+    return any(
+        event.id not in own and not event.is_echo and event.kind in ("exception", "crash", "death", "kernel")
+        for event in case.incident.events
+    )
 
 
 def _asked_length(case: Case) -> int | None:

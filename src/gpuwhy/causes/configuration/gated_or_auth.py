@@ -57,12 +57,8 @@ _HARMLESS = re.compile(r"(?i)unauthenticated requests to the HF Hub|\bHEAD /|add
 _GATED_WORDS = re.compile(r"(?i)gated|restricted|awaiting a review|authorized list|ask for access")
 _NAME_WRONG = re.compile(r"\b404\b")
 _IS_PATH = re.compile(r"^(?:[./~]|[A-Za-z]:[\\/])|\.(?:gguf|bin|safetensors)$|/.{1,200}/")
-_REFUSAL = re.compile(r"\b40[13]\b|gated|restricted|private", re.IGNORECASE)
 TOKEN_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN", "HUGGINGFACE_TOKEN")
 _WORKER = re.compile(r"EngineCore|ServeReplica|RayWorker|WorkerProc|Worker_|VllmWorker|\(raylet|RayTrainWorker|ray::")
-_TOKEN_GIVEN = re.compile(
-    r"(?:HF_TOKEN|HUGGING_FACE_HUB_TOKEN)['\"]?\s{0,2}[=:]\s{0,2}['\"]?(?!['\"]|\s|$|None|null|unset)[\w$<*{(]"
-)
 
 
 class Refusal(msgspec.Struct, frozen=True):

@@ -57,7 +57,6 @@ _PASSED = re.compile(
 _SCHEME_WORDS = re.compile(
     r"(?i)awq|gptq|marlin|quant|bitsandbytes|int4|int8|w4a|w8a|nvfp4|mxfp4|eetq|aqlm|hqq|machete|exllama|group_?size|min_thread|tile_[nk]|block_[nk]|min capability|w_bit"
 )
-_WITH_PARALLEL = re.compile(r"(?i)tensor parallel|tensor_parallel_size")
 _COMBINED = re.compile(r"(?i)tensor parallelism|pipeline parallel|with TP|lora|speculative|cpu offload|enforce_eager")
 _NUMBER_FORMAT = re.compile(r"(?i)^(?:fp8|float8|bf16|bfloat16)$")
 

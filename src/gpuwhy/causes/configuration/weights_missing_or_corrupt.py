@@ -67,7 +67,6 @@ _OFFLINE = re.compile(
 _HARMLESS = re.compile(
     r"(?i)generation_config|not found.{0,20}using default|falling back|will be downloaded|using (?:the )?default|Did not find|additional_chat_templates|custom_generate|adapter_config|\.incomplete|retrying|processor_config"
 )
-_DISK = re.compile(r"(?i)no space left|disk quota|not enough (?:free )?disk|Input/output error|stale file handle")
 _LIKE_A_POINTER = re.compile(r"(?i)Header ?Too ?Large|InvalidHeader|magic")
 """What a pointer's text gives when it is read as weights: its first eight bytes are a giant length, or no magic."""
 _POINTER_TEXT = re.compile(
