@@ -65,8 +65,9 @@ def command(
     except TargetError as error:
         (unreachable if where and _is_host(where) else unusable)(str(error))
     detail = Detail(verbose=verbose or show_work, show_work=show_work)
+    prescribed = prescribe(diagnosis)
     try:
-        write(prescribe(diagnosis), form, detail, Path(output) if output else None)
+        write(prescribed, form, detail, Path(output) if output else None)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise

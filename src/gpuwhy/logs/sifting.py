@@ -42,6 +42,8 @@ SAID_BYTES = 24
 MAX_SHAPES = 200_000
 DULL = 2_000
 """After so many repeated lines a literal's context is taken for dull."""
+WORTH_LEARNING = 150_000
+"""Repeated lines that cost as much as a new automaton does."""
 MOST_DULL, LONGEST_DULL = 60, 80
 LIKE_LITERAL = 4_000
 """After so many lines of one literal within one life only those are kept that say something new behind it."""
@@ -127,7 +129,7 @@ class _Sieve:
     """The state of the pass."""
 
     def __init__(self, literals: Iterable[str], separator: bytes) -> None:
-        self._patterns = sorted({*_STARTS, *(variant for literal in literals for variant in _variants(literal))})
+        self._patterns = sorted({*_STARTS, *_fewest({each for literal in literals for each in _variants(literal)})})
         self._starts = frozenset(map(self._patterns.index, _STARTS))
         self._worth = len(self._patterns)
         self._automaton = _automaton(self._patterns)
@@ -143,6 +145,7 @@ class _Sieve:
         self._of_literal = [0] * self._worth
         self._is_worn = False
         self._folded = 0
+        self._learn_at = WORTH_LEARNING
         self._head_left = HEAD
         self._before: list[tuple[int, bytes]] = []
         self._recent: deque[tuple[int, bytes]] = deque()
@@ -207,7 +210,8 @@ class _Sieve:
             self._forget_shapes()
         if len(severe) > MAX_SHAPES:
             severe.clear()
-        if len(self._patterns) > len(self._folded_of):
+        if len(self._patterns) > len(self._folded_of) and self._folded >= self._learn_at:
+            self._learn_at = self._folded + WORTH_LEARNING
             self._automaton = _automaton(self._patterns)
             self._folded_of.extend([0] * (len(self._patterns) - len(self._folded_of)))
         self._next_number = number + count(end_mark, counted_to)
@@ -362,6 +366,23 @@ class _Shelf:
         kept.update(self._firsts)
         kept.update((number, line) for number, line, _ in self._late)
         return kept
+
+
+def _fewest(literals: set[bytes]) -> list[bytes]:
+    """``literals`` without those that hold another one: where they stand, that stands too. A small automaton stays in
+    the processor's cache."""
+    import ahocorasick_rs
+
+    ordered = sorted(literals)
+    automaton = ahocorasick_rs.BytesAhoCorasick(ordered)
+    return [
+        literal
+        for literal in ordered
+        if all(
+            end - begin == len(literal)
+            for _, begin, end in automaton.find_matches_as_indexes(literal, overlapping=True)
+        )
+    ]
 
 
 def _automaton(patterns: list[bytes]) -> ahocorasick_rs.BytesAhoCorasick:
