@@ -71,7 +71,12 @@ class Refusal(msgspec.Struct, frozen=True):
     strength: int
 
 
-@cause("gated-or-auth", family="Model and configuration", signs=[_GATED, _STATUS, _NOT_FOUND, _TOKEN, _REGISTRY])
+@cause(
+    "gated-or-auth",
+    family="Model and configuration",
+    leads_to=("weights-missing-or-corrupt",),
+    signs=[_GATED, _STATUS, _NOT_FOUND, _TOKEN, _REGISTRY],
+)
 def gated_or_auth(case: Case) -> Judgement:
     """The hub (or registry) refuses a request that carries no token, or one without the right.
 

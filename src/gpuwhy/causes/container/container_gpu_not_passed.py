@@ -24,6 +24,7 @@ _BUILD = re.compile(r"docker(?:x)? (?:buildx? )?build\b|Dockerfile:\d|^#\d{1,3} 
 @cause(
     "container-gpu-not-passed",
     family="Container",
+    leads_to=("no-device-visible",),
     signs=[
         says("no-driver-detected", ("nvidia driver was not detected", "failed to detect nvidia driver version", "no nvidia driver detected"), r"NVIDIA Driver was not detected|Failed to detect NVIDIA driver version|No NVIDIA driver detected"),
         says("torch-finds-no-driver", "found no nvidia driver", r"Found no NVIDIA driver on your system"),

@@ -21,6 +21,7 @@ _ROOTLESS = re.compile(r"rootless|\.config/docker|/run/user/\d{1,6}/(?:docker|po
 @cause(
     "container-toolkit-missing",
     family="Container",
+    leads_to=("container-gpu-not-passed", "no-device-visible",),
     signs=[
         says("no-device-driver", "could not select device driver", r"could not select device driver ?(?:\\?[\"'](?P<driver>\w{0,40})\\?[\"'])?(?: with capabilities)?"),
         says(

@@ -16,7 +16,15 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 _MISMATCH = re.compile(fabric.MISMATCH.pattern, re.IGNORECASE)
 
 
-@cause("fabric-manager-version", family=FAMILY, signs=fabric.SIGNS)
+@cause(
+    "fabric-manager-version",
+    family=FAMILY,
+    leads_to=(
+        "fabric-manager-state",
+        "no-device-visible",
+    ),
+    signs=fabric.SIGNS,
+)
 def fabric_manager_version(case: Case) -> Judgement:
     """Fabric Manager does not run, because its version is not exactly that of the driver.
 

@@ -29,6 +29,7 @@ _STATES = {
 @cause(
     "gpu-xid-other",
     family=verdicts.FAMILY,
+    leads_to=("kernel-illegal-address", "startup-timeout", "kernel-illegal-instruction",),
     signs=[
         *faults.SIGNS,
         says(

@@ -41,6 +41,7 @@ class Contradiction(Struct, frozen=True):
 @cause(
     "host-kernel-bug",
     family=FAMILY,
+    leads_to=("rdma-link-fault", "startup-timeout",),
     signs=[
         *pinning.SIGNS,
         says("cma", ("cmafree", "cmatotal"), r"\bCma(?:Free|Total): {0,20}\d{1,12} kB"),

@@ -36,6 +36,7 @@ class Said(msgspec.Struct, frozen=True):
 @cause(
     "collective-mismatch",
     family="Distributed",
+    leads_to=("startup-timeout",),
     signs=[
         says("watchdog", ("watchdog caught collective operation timeout", "last completed nccl work", "last completed work")),
         says(

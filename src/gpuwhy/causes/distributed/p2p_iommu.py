@@ -32,6 +32,7 @@ _OTHER_STAGE = re.compile(
 @cause(
     "p2p-iommu",
     family="Distributed",
+    leads_to=("kernel-illegal-address", "startup-timeout", "gpu-xid-other", "custom-allreduce",),
     signs=[
         says("iommu-fault", ("io_page_fault", "dmar:", "fault reason"), r"IO_PAGE_FAULT|DMAR: .{0,60}[Ff]ault|\[fault reason"),
         says("unverified", ("verification error", "test failed!"), r"Verification error @ element|simpleP2P.{0,200}Test failed"),

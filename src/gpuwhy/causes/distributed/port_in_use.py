@@ -39,6 +39,7 @@ _OTHER_ERRNO = re.compile(r"errno: (?!98\b)\d{1,3}|code: -(?!98\b)\d{1,3}|Permis
 @cause(
     "port-in-use",
     family="Distributed",
+    leads_to=("bootstrap-network", "startup-timeout",),
     signs=[
         says(
             "refused",

@@ -31,6 +31,7 @@ _NETWORK = re.compile(
 @cause(
     "rdma-link-fault",
     family="Distributed",
+    leads_to=("startup-timeout", "bootstrap-network",),
     signs=[
         says(
             "port-error",

@@ -27,6 +27,7 @@ _MODULE_LINE = r"NVRM version:.{0,80}?\bKernel Module\b.{0,30}?\s(?P<module>\d{3
 @cause(
     "driver-library-mismatch",
     family="Driver, device and fabric",
+    leads_to=("no-device-visible", "container-gpu-not-passed",),
     signs=[
         errors.NVML_MISMATCH,
         says(

@@ -48,6 +48,7 @@ class Taken(Struct, frozen=True):
 @cause(
     "gpu-memory-taken",
     family="Driver, device and fabric",
+    leads_to=("gpu-oom-weights", "gpu-oom-kv-cache", "gpu-oom-graph-or-activation",),
     signs=[
         says("less-than-desired", ("less than desired gpu memory utilization", "free memory on device"), r"Free memory on device.{0,160}on startup is less than desired GPU memory utilization"),
         says("moved", ("error in memory profiling", "initial free memory"), r"Error in memory profiling|Initial free memory.{0,60}current free memory"),

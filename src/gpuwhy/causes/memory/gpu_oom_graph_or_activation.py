@@ -41,6 +41,7 @@ class Overflow(Struct, frozen=True):
 @cause(
     "gpu-oom-graph-or-activation",
     family="Memory, storage, limits",
+    leads_to=("startup-timeout",),
     signs=[
         says("sampler-warm-up", "when warming up", r"out of memory occurred when warming up (?:sampler|pooler)\b.{0,120}"),
         says("tokens-of-warm-up", "not enough memory to handle", r"Not enough memory to handle \d{1,9} (?:prefill|total|batch) tokens"),

@@ -45,6 +45,7 @@ class Failure(Struct, frozen=True):
 @cause(
     "gpu-oom-weights",
     family="Memory, storage, limits",
+    leads_to=("startup-timeout",),
     signs=[
         says(
             "loading-says-so",

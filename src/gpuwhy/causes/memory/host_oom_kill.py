@@ -62,6 +62,7 @@ _BARE = ("killed-by-signal", "bare-killed")
 @cause(
     "host-oom-kill",
     family="Memory, storage, limits",
+    leads_to=("startup-timeout", "jit-cache-stale", "gpu-memory-taken",),
     signs=[
         says("kernel-killed", ("out of memory: kill", "killed process"), r"[Oo]ut of memory(?: \(oom_kill_allocating_task\))?: Kill(?:ed)? process (?:\d{1,10} )?\(|Killed process \d{1,10} \([^)]{1,60}\).{0,40}(?:total-vm|vsz)|out of memory: OOM victim|out of memory: Killed"),
         says("kernel-constraint", "oom-kill:constraint", r"oom-kill:constraint="),

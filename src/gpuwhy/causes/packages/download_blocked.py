@@ -25,7 +25,15 @@ _TLS = re.compile(r"(?i)certificate|x509|SSLError|tls:")
 _LIMITED = re.compile(r"(?i)\b429\b|too ?many ?requests|rate limit")
 
 
-@cause("download-blocked", family="Packages", signs=downloads.SIGNS)
+@cause(
+    "download-blocked",
+    family="Packages",
+    leads_to=(
+        "weights-missing-or-corrupt",
+        "toolkit-incomplete",
+    ),
+    signs=downloads.SIGNS,
+)
 def download_blocked(case: Case) -> Judgement:
     """A run-time download (kernels, headers, vocabulary, weights, image) fails: no route, or the server refuses.
 

@@ -27,6 +27,7 @@ _ROOM = 64 * 2**20
 @cause(
     "library-corrupt",
     family="Packages",
+    leads_to=("startup-timeout",),
     signs=[
         says("too-short", "file too short", rf"(?P<file>{_FILE}): (?:cannot open shared object file: )?file too short"),
         says(

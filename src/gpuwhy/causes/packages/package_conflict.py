@@ -44,7 +44,15 @@ _ABSENT = says(
 )
 
 
-@cause("package-conflict", family="Packages", signs=[*(check.sign for check in CHECKS), _ABSENT])
+@cause(
+    "package-conflict",
+    family="Packages",
+    leads_to=(
+        "api-drift",
+        "abi-mismatch",
+    ),
+    signs=[*(check.sign for check in CHECKS), _ABSENT],
+)
 def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
     """Installed packages are of releases that do not belong together; a check, a collision or a notice says so.
 

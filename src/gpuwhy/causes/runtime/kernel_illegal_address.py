@@ -14,12 +14,11 @@ from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_NAMED_KERNEL = re.compile(r"=========\s{1,12}at (?:0x[0-9a-f]{1,16} in )?(?:void )?([\w:<>, ]{3,200}?)(?:\(|\+0x| in )|in function (\w{3,80})", re.IGNORECASE)  # fmt: skip
-
 
 @cause(
     "kernel-illegal-address",
     family="Run time",
+    leads_to=("startup-timeout",),
     signs=[
         says(
             "sanitizer",
@@ -75,8 +74,8 @@ def kernel_illegal_address(case: Case, experiments: Experiments | Unknown) -> Ju
         return None
     blocking = str(case.facts.value("env.CUDA_LAUNCH_BLOCKING") or "") == "1" or case.found("blocking") is not None
     is_synchronous = blocking or match.sign == "sanitizer"
-    kernel = _kernel(case, match)
-    component = _owner(kernel) or faults.component_of(case, match, experiments, is_synchronous=is_synchronous)
+    kernel = faults.kernel_named(case, match) if match.sign == "sanitizer" else None
+    component = faults.owner_of(kernel) or faults.component_of(case, match, experiments, is_synchronous=is_synchronous)
     hardware = case.found("hardware")
     certainty = _certainty(match, experiments, hardware, is_synchronous=is_synchronous)
     quoted = _quoted(case, match)
@@ -141,30 +140,6 @@ def _certainty(
         return Certainty.PROVEN
     is_isolated = isinstance(experiments, Experiments) and bool(experiments.good) and bool(experiments.bad)
     return Certainty.PROVEN if is_isolated or (is_synchronous and bool(match.frames)) else Certainty.LIKELY
-
-
-def _kernel(case: Case, match: Match) -> Evidence | None:
-    """The kernel as compute-sanitizer prints it under its message."""
-    if match.sign != "sanitizer":
-        return None
-    for line in sorted(case.lines_around(match, 0, 4), key=lambda each: each.number):
-        if _NAMED_KERNEL.search(line.text[:600]):
-            return Evidence("the kernel", line.text.strip()[:400], match.place)
-    return None
-
-
-_OWNERS = (
-    ("flashinfer", "flashinfer"), ("deep_gemm", "deepgemm"), ("deep_ep", "deepep"), ("marlin", "vllm"), ("vllm::", "vllm"), ("flash::", "flash-attn"), ("flash_fwd", "flash-attn"),
-    ("tensorrt_llm::", "tensorrt-llm"), ("turbomind", "lmdeploy"), ("at::native", "torch"), ("ggml", "llama.cpp"), ("mul_mat", "llama.cpp"), ("sgl_", "sgl-kernel"),
-)  # fmt: skip
-"""Whose kernel a name is: by its namespace or prefix."""
-
-
-def _owner(kernel: Evidence | None) -> str | None:
-    """The part a named kernel belongs to."""
-    if kernel is None:
-        return None
-    return next((owner for word, owner in _OWNERS if word in kernel.quote), None)
 
 
 def _of_kernel(component: str, experiments: Experiments | Unknown) -> tuple[Remedy, ...]:

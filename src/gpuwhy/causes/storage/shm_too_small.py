@@ -36,6 +36,7 @@ _BUS = r"(?<!PCIe )(?<!PCI )\bBus error(?!: severity)\b|\bSIGBUS\b|\bsignal[: ]{
 @cause(
     "shm-too-small",
     family=space.FAMILY,
+    leads_to=("startup-timeout",),
     signs=[
         says(
             "nccl-segment",

@@ -43,6 +43,7 @@ _LOW = {"memlock": 1 << 30, "nofile": 4096, "nproc": 8192, "inotify": 0}
 @cause(
     "ulimit",
     family=space.FAMILY,
+    leads_to=("rdma-link-fault", "startup-timeout",),
     signs=[
         *pinning.SIGNS,
         says(

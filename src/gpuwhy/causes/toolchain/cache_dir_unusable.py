@@ -39,6 +39,7 @@ class Obstacle(msgspec.Struct, frozen=True):
 @cause(
     "cache-dir-unusable",
     family="Toolchain",
+    leads_to=("jit-cache-stale",),
     signs=[
         says("denied", ("permission denied", "errno 13", "eacces", "operation not permitted", "errno 1]"), rf"(?:Permission denied|Operation not permitted)\W{{1,4}}(?:\(os error 13\)\W{{1,4}})?{_PATH}"),
         says("denied-before", ("permission denied", "not writable", "not writeable", "no write permission"), r"(?<![^\s'\"`(\[=:])(?P<path>(?:~|\.{0,2}/)[^'\"`\]\s:]{1,400})['\"`’\]]?:? (?:Permission denied|is not writ(?:e)?able|.{0,40}no write permission)|(?:Permission denied|not writ(?:e)?able)[^\n/~]{1,80}['\"`(\[](?P<path2>[/~][^'\"`\])\n]{1,400})"),

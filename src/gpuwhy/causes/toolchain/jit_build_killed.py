@@ -49,6 +49,7 @@ class Kill(msgspec.Struct, frozen=True):
 @cause(
     "jit-build-killed",
     family="Toolchain",
+    leads_to=("jit-cache-stale",),
     signs=[
         says(
             "compiler-died",
