@@ -11,6 +11,7 @@ from gpuwhy.causes._case import telling_lines
 from gpuwhy.diagnosis.chains import chained
 from gpuwhy.diagnosis.matching import SignFinder
 from gpuwhy.diagnosis.ranking import ranked
+from gpuwhy.diagnosis.surviving import parted
 from gpuwhy.model.fact import Facts
 from gpuwhy.model.finding import Excluded, Finding, Missing, RuledOut, Verdict
 from gpuwhy.model.incident import Incident
@@ -26,6 +27,8 @@ class Judgement(msgspec.Struct, frozen=True):
     """How many causes had a sign in the logs."""
     dismissed: tuple[str, ...] = ()
     """Causes whose signs were found and turned out to be none of theirs."""
+    survived: tuple[str, ...] = ()
+    """Causes whose signs were seen, and after them the program at its work."""
     faults: tuple[str, ...] = ()
     """Causes that failed while judging; the others are not lost for it."""
 
@@ -52,8 +55,11 @@ def judge(incident: Incident, facts: Facts) -> Judgement:
             findings.append(_finding(identity, entry.family, verdict))
         else:
             dismissed.append(identity)
-    ordered = chained(ranked(findings, incident), incident, causes)
-    return Judgement(ordered, tuple(excluded), deciding(ordered), len(found), tuple(dismissed), tuple(faults))
+    kept, survived = parted(findings, incident)
+    ordered = chained(ranked(kept, incident), incident, causes)
+    return Judgement(
+        ordered, tuple(excluded), deciding(ordered), len(found), tuple(dismissed), tuple(survived), tuple(faults)
+    )
 
 
 @functools.cache

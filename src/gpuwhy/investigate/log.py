@@ -75,6 +75,10 @@ def _record_causes(judgement: Judgement, record: Record) -> None:
         record.add(
             f"is it {excluded.cause}?", _places(excluded.evidence), "ok", f"no: {excluded.why}", "it is ruled out"
         )
+    for identity in judgement.survived:
+        record.add(
+            f"is it {identity}?", "the lines with its signs", "absent", "seen, and survived: nothing failed of it"
+        )
     for identity in judgement.dismissed:
         record.add(f"is it {identity}?", "the lines with its signs", "absent", "they mean something else here")
 

@@ -1,7 +1,9 @@
 """The event that a life's failure began with: its primary.
 
 What comes first and is fatal and no echo; the kernel's word before the program's; and before both the line that says
-why (:mod:`gpuwhy.logs.explanations`). A life without any of these can still have failed: it hangs, or answers wrongly.
+why (:mod:`gpuwhy.logs.explanations`). A life without any of these can still have failed: it hangs, or answers wrongly;
+or somebody pasted no more than the warning that tells why. A log in which nothing fatal happened is no failure however
+many warnings it has, above all when the program worked on after them.
 """
 
 from __future__ import annotations
@@ -12,18 +14,23 @@ import msgspec
 
 from gpuwhy.logs import echoes, ranks
 from gpuwhy.logs.explanations import explained
-from gpuwhy.model.event import Event
+from gpuwhy.logs.working import Work
+from gpuwhy.model.event import Event, Log
 
 AFTERMATH_SECONDS = 5.0
 """A kernel message that comes later than this after the program's own failure is a consequence of it."""
+PASTED_LINES = 30
+"""A text of so few lines may be what somebody chose to show: then a warning in it is meant. Of a longer log, its end."""
+LAST_LINES = 5
 
 
-def beginning(life: Sequence[Event]) -> Event | None:
-    """The event that the failure began with, or the line that says why that happened.
+def beginning(life: Sequence[Event], logs: Sequence[Log], work: Work) -> Event | None:
+    """The event that the failure began with, or the line that says why that happened; None when nothing failed.
 
     Such a line takes the frames of the failure along: they tell which program and which of its parts failed.
+    ``logs`` are those that ``life`` was read from, ``work`` where they show the program at its work.
     """
-    first = _first_abnormal(life)
+    first = _first_abnormal(life, _Complaints(logs, work))
     reason = None if first is None else explained(first, life) or ranks.odd_one(first, life)
     if first is None or reason is None:
         return first
@@ -31,7 +38,7 @@ def beginning(life: Sequence[Event]) -> Event | None:
     return msgspec.structs.replace(reason, detail=detail, exceptions=reason.exceptions or first.exceptions)
 
 
-def _first_abnormal(life: Sequence[Event]) -> Event | None:
+def _first_abnormal(life: Sequence[Event], complaints: _Complaints) -> Event | None:
     fatal = [event for event in life if event.is_fatal]
     first = _first_own(fatal)
     kernels = [event for event in fatal if event.kind == "kernel"]
@@ -42,7 +49,7 @@ def _first_abnormal(life: Sequence[Event]) -> Event | None:
         return _warned_by_nccl(first, life) or first
     if kernels:
         return kernels[0]
-    return _last_resort(fatal, life)
+    return _last_resort(fatal, life, complaints)
 
 
 def _warned_by_nccl(first: Event, life: Sequence[Event]) -> Event | None:
@@ -81,7 +88,7 @@ def _is_aftermath(kernel: Event, first: Event) -> bool:
     return kernel.time > first.time + AFTERMATH_SECONDS
 
 
-def _last_resort(fatal: Sequence[Event], life: Sequence[Event]) -> Event | None:
+def _last_resort(fatal: Sequence[Event], life: Sequence[Event], complaints: _Complaints) -> Event | None:
     """Nothing but echoes and cut-off tracebacks, or nothing fatal at all.
 
     An exception that was swallowed, else the first complaint, else a failure that shows in no error (a hang, wrong
@@ -92,18 +99,47 @@ def _last_resort(fatal: Sequence[Event], life: Sequence[Event]) -> Event | None:
         return swallowed
     last_ready = _last_ready(life)
     up = last_ready >= 0
-    complaints = [
-        (at, event) for at, event in enumerate(life) if event.kind in ("warning", "crash") and not event.is_echo
-    ]
-    for at, event in complaints:
-        is_severe = event.detail.get("level") in ("error", "critical") or event.tool == "nccl" or event.kind == "crash"
-        if is_severe and (fatal or at > last_ready):  # what came before the service was up did not stop it
+    told = [(at, event) for at, event in enumerate(life) if event.kind in ("warning", "crash") and not event.is_echo]
+    for at, event in told:
+        is_late = at > last_ready and not complaints.was_survived(event)
+        if _is_severe(event) and (fatal or is_late):  # what came before the service was up did not stop it
             return event
     if fatal or not up:
-        for _, event in complaints:
-            if "level" not in event.detail:
+        for _, event in told:
+            if "level" not in event.detail and (fatal or complaints.is_meant(event)):
                 return event
-    return _symptom(life) or min(fatal, key=lambda event: event.is_echo, default=None) or _told_backwards(life, up)
+    return (
+        _symptom(life, complaints)
+        or min(fatal, key=lambda event: event.is_echo, default=None)
+        or _told_backwards(life, up)
+    )
+
+
+class _Complaints:
+    """Which complaints of a log in which nothing fatal happened can be its failure all the same."""
+
+    def __init__(self, logs: Sequence[Log], work: Work) -> None:
+        self._logs = {log.name: log for log in logs}
+        self._work = work
+
+    def was_survived(self, event: Event) -> bool:
+        """Whether the program worked on after it was said last."""
+        last = max([event.span.last, *(place.line or 0 for place in event.repeats if place.path == event.span.log)])
+        return self._work.last(event.span.log) > last
+
+    def is_meant(self, event: Event) -> bool:
+        """Whether a line without a level, that programs print in passing, was shown for what it says."""
+        log = self._logs.get(event.span.log)
+        if log is None or log.kind == "kernel log" or self.was_survived(event):
+            return False
+        if event.tool == "python":
+            return echoes.is_telling(event.text)
+        said = [line.number for line in log.lines if line.text.strip()]
+        return len(said) <= PASTED_LINES or event.span.last >= said[-LAST_LINES]
+
+
+def _is_severe(event: Event) -> bool:
+    return event.detail.get("level") in ("error", "critical") or event.tool == "nccl" or event.kind == "crash"
 
 
 def _last_ready(life: Sequence[Event]) -> int:
@@ -119,10 +155,14 @@ def _told_backwards(life: Sequence[Event], up: bool) -> Event | None:
     return None
 
 
-def _symptom(life: Sequence[Event]) -> Event | None:
+def _symptom(life: Sequence[Event], complaints: _Complaints) -> Event | None:
     """What tells of a hang or of wrong answers; a program's own word on it only when it never came up again after it."""
     last_ready = _last_ready(life)
     for at, event in enumerate(life):
-        if event.tool in ("hang", "output") and ("level" not in event.detail or at > last_ready or event.repeats):
+        if event.tool not in ("hang", "output"):
+            continue
+        if "level" not in event.detail:
+            return event
+        if (at > last_ready or event.repeats) and not complaints.was_survived(event):
             return event
     return None

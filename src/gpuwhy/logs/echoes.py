@@ -79,11 +79,17 @@ NOISE = (
     r"Ignored the following (?:versions|yanked versions) that require|Ignored the following yanked versions",
     r"add_prefix_space|Special tokens have been added",
 )
+TELLING = (
+    r"(?i)not compatible|incompatible|cannot|can't|could not|unable to|not enough|insufficient|no longer|failed|error\b|not supported|unsupported|was (?:built|compiled) (?:for|using|against)"
+    r"|mismatch|corrupt|missing|no space|out of memory|too old|invalid|denied"
+)
+"""What a warning of Python's says when it tells of something that does not work; the others give advice."""
 ECHO_XIDS = frozenset({45, 154})
 """Xid 45 is a clean-up after another fault, 154 the driver's verdict about recovery."""
 
 _BACKWARDS = Pattern("|".join(POINTING_BACKWARDS))
 _NOISE = Pattern("|".join(NOISE))
+_TELLING = Pattern(TELLING)
 LONGEST = 4000
 
 
@@ -95,3 +101,8 @@ def points_backwards(text: str) -> bool:
 def is_noise(text: str) -> bool:
     """Whether a warning is one that reporters blame and that harms nobody."""
     return _NOISE.search(text[:LONGEST]) is not None
+
+
+def is_telling(text: str) -> bool:
+    """Whether a Python warning tells of something that does not work, rather than giving advice."""
+    return _TELLING.search(text[:LONGEST]) is not None

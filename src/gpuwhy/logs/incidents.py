@@ -11,18 +11,15 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-import msgspec
-
-from gpuwhy.logs import engines, ranks, several
+from gpuwhy.logs import engines, ranks, several, survival
 from gpuwhy.logs.beginnings import beginning
 from gpuwhy.logs.events import fold, numbered, recognised
+from gpuwhy.logs.working import Work
 from gpuwhy.model.event import Event, Log, LogLine
 from gpuwhy.model.incident import Incident
 
 BEFORE_SECONDS = 30 * 60.0
 """How far before a life what happened to others belongs to its story: loading 600 GB of weights takes that long."""
-SURVIVAL_ANSWERS = 5
-"""So many served requests after an exception, and nothing fatal after it, show that the process went on."""
 
 
 def find_incidents(logs: Sequence[Log], unit: str = "") -> Incident:
@@ -33,16 +30,17 @@ def find_incidents(logs: Sequence[Log], unit: str = "") -> Incident:
     logs = several.joined(logs)
     timeline = _timeline(logs)
     unit = unit or _failing_unit(timeline)
-    own = _own(timeline, unit)
+    work = Work(logs)
+    own = survival.marked(_own(timeline, unit), work)
     lives = _lives(own)
     failed = [life for life in lives if any(event.is_fatal for event in life)]
     ran = [life for life in failed if _has_run(life)]
     chosen = (ran or failed or lives or [[]])[-1]
     before = _before(timeline, own, chosen, unit)
     kept_before = fold(before)
-    events = list(numbered([*kept_before, *fold(ranks.compared(_with_survivors(chosen, logs)))]))
+    events = list(numbered([*kept_before, *fold(ranks.compared(chosen))]))
     life = events[len(kept_before) :]
-    primary = beginning(life)
+    primary = beginning(life, logs, work)
     if primary is not None:
         events[primary.id] = primary
     times = [event.time for event in chosen if event.time is not None]
@@ -161,35 +159,6 @@ def _before(timeline: Sequence[Event], own: Sequence[Event], chosen: Sequence[Ev
             continue
         story.append(event)
     return story
-
-
-def _with_survivors(life: Sequence[Event], logs: Sequence[Log]) -> list[Event]:
-    """``life`` with the exceptions that the process survived marked so."""
-    fatal = [at for at, event in enumerate(life) if event.is_fatal]
-    if not fatal:
-        return list(life)
-    last = fatal[-1]
-    if any(life[at].kind in ("death", "unit", "crash", "kernel") or life[at].is_echo for at in fatal):
-        return list(life)
-    ready = any(event.kind == "ready" for event in life[last + 1 :])
-    if not ready and not _served_after(life[last], logs):
-        return list(life)
-    return [msgspec.structs.replace(event, is_fatal=False) if event.kind == "exception" else event for event in life]
-
-
-def _served_after(event: Event, logs: Sequence[Log]) -> bool:
-    log = next((log for log in logs if log.name == event.span.log), None)
-    if log is None:
-        return False
-    answers = 0
-    for line in reversed(log.lines):
-        if line.number <= event.span.last:
-            return False
-        if '" 200' in line.text:
-            answers += 1
-            if answers >= SURVIVAL_ANSWERS:
-                return True
-    return False
 
 
 def _trimmed(

@@ -21,6 +21,8 @@ LITERALS = (
     "not responding", "stops responding", "stopped responding", "hang", "Hang", "stuck", "frozen", "freezes", "deadlock", "ibberish", "arbage", "arbled", "onsense", "rong output",
     "rong answer", "rong result", "ncorrect output", "ncorrect result", "orrupted output", "orrupt output", "!!!!!!!!", "________", "????????", "accuracy",
     "repeats itself", "epetitive output", "outputs are different", "outputs differ", "100% without a process",
+    "never starts", "never answers", "never loads", "never gets", "never proceeds", "never continues", "never responds", "just sit", "only sit", "simply sit", "sits there", "just waits", "only waits", "simply waits",
+    "not proceed", "n't proceed", "not continue", "n't continue", "not go on", "n't go on", "any further", "get past", "get beyond", "move on",
 )  # fmt: skip
 _BROADCAST = Pattern(r"No available shared memory broadcast block found")
 _HANG_TOLD = Pattern(
@@ -30,7 +32,8 @@ _HANG_SAID = Pattern(
     r"(?i)\bno (?:further |more )?output (?:after|any ?more)|\bno (?:further|more) output\b|\bnothing happens\b|\bnever (?:returns|finishes|completes|starts|answers)\b"
     r"|\b(?:does(?:n't| not)|not|stop(?:s|ped)) respond(?:ing)?\b|\b(?:it|and|then|server|process|engine|worker|inference|requests?|startup|loading|gpus?|simply|just|always|will|forever) "
     r"(?:\w{1,20} ){0,2}(?:hangs?|hung|freezes|is stuck|gets? stuck|are stuck|deadlocks?)\b|\b(?:hangs?|hung|stuck|frozen) (?:at|after|in|on|during|when|while|for|forever|indefinitely|here)\b"
-    r"|100 ?% without a process"
+    r"|100 ?% without a process|\b(?:just|only|simply) (?:sits?|waits)\b|\bsits there\b|\bnever (?:loads|gets (?:past|beyond|further)|proceeds|continues|responds)\b"
+    r"|\b(?:does|do|did|will|would)(?:n['’]t| not) (?:proceed|continue|go on|go any further|get (?:past|beyond|any further)|move on)\b"
 )
 _OUTPUT_SAID = Pattern(
     r"(?i)\b(?:gibberish|garbage|garbled|nonsense)\b|\b(?:wrong|incorrect|corrupt(?:ed)?|repetitive) (?:output|answer|result|token|generation)s?\b"
@@ -38,7 +41,10 @@ _OUTPUT_SAID = Pattern(
 )
 _OUTPUT_SHOWN = Pattern(r"[\"'`“:>] ?[^\"'`|]{0,60}(?P<same>[!_?])(?P=same){7,}")
 _GARBAGE_ELSEWHERE = Pattern(r"(?i)garbage[- ]collect|\bgc\b")
-_NOT_SAID = Pattern(r"(?i)timeout=|--\w|\bif\b.{0,60}\b(?:hang|stuck|hung)|to (?:avoid|prevent) |NCCL INFO|\bhang up\b")
+_NOT_SAID = Pattern(
+    r"(?i)timeout=|--\w|\bif\b.{0,60}\b(?:hang|stuck|hung)|to (?:avoid|prevent) |NCCL INFO|\bhang up\b|^\[\d\d:\d\d[:.\d]{0,12} --> "
+)
+"""The last is a transcript: what somebody said into a microphone."""
 LONGEST = 1000
 
 
