@@ -123,3 +123,16 @@ RuntimeError: CUDA error: operation not permitted when stream is capturing
 )
 def test_what_the_program_settles_itself_is_no_fault(judge_report, text):
     assert ID not in [found.cause for found in judge_report(text).findings]
+
+
+def test_a_refusal_that_names_one_feature_only_stays_open(judge_report, finding):
+    text = "NotImplementedError: Speculative decoding with draft model is not supported yet. Please consider another speculative method.\n"
+    found = finding(judge_report(text), ID)
+    assert found.certainty.value == "possible"
+    assert [missing.key for missing in found.missing] == ["command"]
+
+
+def test_expandable_segments_and_a_memory_pool(judge_report, finding):
+    text = "AssertionError: Expandable segments are not compatible with memory pool. Please track the issue of vLLM.\n"
+    remedies = [(remedy.kind, remedy.name, remedy.value) for remedy in finding(judge_report(text), ID).remedies]
+    assert ("env", "PYTORCH_CUDA_ALLOC_CONF", "unset") in remedies

@@ -128,3 +128,11 @@ def test_a_refused_value_is_the_users_where_the_command_has_the_option(judge_rep
 def test_a_type_that_a_kernel_refuses_is_not_yet_an_argument(judge_report, finding):
     found = finding(judge_report("ValueError: Unknown dtype: int3\n"), ID)
     assert found.certainty.value == "possible"
+
+
+def test_a_value_that_a_variable_does_not_take(judge_report, finding):
+    text = (
+        "ValueError: Invalid value 'FLASH' for VLLM_ATTENTION_BACKEND. Valid options: ['FLASH_ATTN', 'FLASHINFER'].\n"
+    )
+    found = finding(judge_report(text), ID)
+    assert (found.remedies[0].kind, found.remedies[0].name) == ("env", "VLLM_ATTENTION_BACKEND")

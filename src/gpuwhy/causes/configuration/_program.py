@@ -60,12 +60,12 @@ def program_of(case: Case, match: Match, default: str = "user-program") -> str:
 
 _BY_WORDS = (
     ("ollama", re.compile(r"^Error: (?:unsupported|unknown) architecture|^Error: pull model|llama runner process|[Vv]ersion of Ollama")),
-    ("sglang", re.compile(r"allow-auto-truncate|context_length \(|SGLANG_|SGLang|\bsglang\b")),
+    ("sglang", re.compile(r"allow-auto-truncate|radix[- _]cache|hierarchical[- _]cache|DeepEP MoE|trtllm_m[hl]a|page_size|dp[- _]attention|overlap schedule|mixed[- ]chunk|context_length \(|SGLANG_|SGLang|\bsglang\b")),
     ("vllm", re.compile(r"max_model_len|[Tt]he (?:decoder|encoder) prompt \(length|\bVLLM_|\bvLLM\b|\bvllm\b|maximum context length is \d{1,9} tokens\. However|quantization method \w{2,40} is not supported for|Supported dtypes: \[|SupportsPP|Selected backend|(?:Marlin|Machete|Exllama|AllSpark)LinearKernel|compressed-tensors compatible scheme|Quantization scheme is not supported|Marlin does not support|weight quantization is supported for|validation errors? for (?:Model|Cache|Parallel|Scheduler|Compilation|Speculative|Vllm|LoRA|Load)Config|enable-auto-tool-choice|invalid tool call parser|quantization` argument|max_num_batched_tokens|min_thread_[nk]|Current platform does not support|Unknown quantization method|BitsAndBytes quantization|KV cache specs")),
-    ("tensorrt-llm", re.compile(r"default_max_tokens|max_num_tokens|Executor worker returned|splited_prompt_len|\[TRT-LLM\]|trtllm")),
+    ("tensorrt-llm", re.compile(r"default_max_tokens|max_num_tokens|Executor worker returned|splited_prompt_len|\[TRT-LLM\]|\btrtllm-|\btrtllm_(?!m[hl]a)")),
     ("tensorrt", re.compile(r"\[TRT\]|kPLAN_MAGIC")),
     ("text-generation-inference", re.compile(r"`inputs`|max_new_tokens` must be|ArgumentValidation")),
-    ("llama.cpp", re.compile(r"^error while handling argument|^error: (?:invalid|unknown) argument: |^(?:srv|slot|main|common_init) {1,6}\w|\bllama_\w|\bgguf_|exceed context window of|available context size")),
+    ("llama.cpp", re.compile(r"\.gguf\b|^error while handling argument|^error: (?:invalid|unknown) argument: |^(?:srv|slot|main|common_init) {1,6}\w|\bllama_\w|\bgguf_|exceed context window of|available context size")),
 )  # fmt: skip
 """Who prints a message of this family, where the log names no engine; sub-strings of their format strings."""
 

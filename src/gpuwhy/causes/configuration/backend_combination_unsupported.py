@@ -137,6 +137,7 @@ def _said(case: Case) -> Clash | None:
         (m for m in case.all(_TOGETHER.name, _REQUIRES.name) if not m.is_code),
         key=lambda m: (not program.in_event(m), m.line.number),
     )
+    lone: list[Clash] = []
     for match in matches:
         text = match.text[:1600]
         is_failure = program.is_failure(match)
@@ -153,15 +154,23 @@ def _said(case: Case) -> Clash | None:
         has_option = re.search(r"--[a-z][\w-]{3,60}", text) is not None
         if _PIPELINE.search(text):
             return _pipeline(case, match, named)
-        if len(named) < 2 and not (named and (has_option or is_pair)):
+        if not named or (len(named) < 2 and not (has_option or is_pair or _is_refusal(match))):
             continue
         shown = tuple(evidence for feature in named[:2] if (evidence := _in_command(case, feature)) is not None)
+        if len(named) < 2 and not (has_option or is_pair):
+            lone.append(Clash(match, named, Certainty.POSSIBLE, 35, match.sign == _REQUIRES.name, shown))
+            continue
         sure = program.in_event(match) and len(shown) >= 2
         certainty = Certainty.PROVEN if sure else Certainty.LIKELY if is_failure else Certainty.POSSIBLE
         return Clash(
             match, named, certainty, 74 if program.in_event(match) else 55, match.sign == _REQUIRES.name, shown
         )
-    return None
+    return lone[0] if lone else None
+
+
+def _is_refusal(match: Match) -> bool:
+    """An exception that is nothing but a refusal: the other half of the pair may be what the message leaves out."""
+    return program.in_event(match) and re.match(r"(?:\w{1,20}\.)*(?:NotImplementedError|ValueError|AssertionError): ", match.text) is not None  # fmt: skip
 
 
 def _pipeline(case: Case, match: Match, named: tuple[Feature, ...]) -> Clash:

@@ -39,10 +39,10 @@ _VALIDATION = says(
 )  # fmt: skip
 _VALUE = says(
     "value",
-    ("unknown attention backend", "cannot find the config file for", "invalid tool call parser", "requires --tool-call-parser", "reasoning parser", "appears to be a uri", "'tcp://", "argumentvalidation", "invalid literal for int", "unknown load format", "unknown load_format", "does not match the quantization", "invalid device string", "invalid attention backend", "unknown tool", "unknown chat template", "is not in list", "is not a valid", "invalid value for", "valid options are", "must be one of", "supported values are", "chose from", "choose from", "unsupported value", "invalid backend", "invalid dtype", "unknown dtype", "unknown kv_cache_dtype", "must be in the range", "should be between", "jsondecodeerror", "invalid json", "must be between", "cannot parse", "invalid log level", "unknown distributed executor backend", "unknown speculative method", "unsupported speculative", "must be greater than 0", "must be positive", "must be in (0", "must be less than 1", "must be less than or equal", "cannot find the config file for"),
+    ("unknown attention backend", "cannot find the config file for", "invalid value '", "invalid tool call parser", "requires --tool-call-parser", "reasoning parser", "appears to be a uri", "'tcp://", "argumentvalidation", "invalid literal for int", "unknown load format", "unknown load_format", "does not match the quantization", "invalid device string", "invalid attention backend", "unknown tool", "unknown chat template", "is not in list", "is not a valid", "invalid value for", "valid options are", "must be one of", "supported values are", "chose from", "choose from", "unsupported value", "invalid backend", "invalid dtype", "unknown dtype", "unknown kv_cache_dtype", "must be in the range", "should be between", "jsondecodeerror", "invalid json", "must be between", "cannot parse", "invalid log level", "unknown distributed executor backend", "unknown speculative method", "unsupported speculative", "must be greater than 0", "must be positive", "must be in (0", "must be less than 1", "must be less than or equal", "cannot find the config file for"),
     r"(?:Unknown|Invalid|unknown|invalid|Unsupported|unsupported) (?P<kind>attention backend|tool call parser|reasoning parser|load[ _]format|backend|dtype|kv_cache_dtype|log level|distributed executor backend|speculative method|scheduling policy|schedule policy|device string|device|tool parser|chat template|data type|guided decoding backend|logging level|sampling backend|grammar backend)[:=]? ?['\"`]?(?P<value>[^\s'\"`,(]{0,80})"
     r"|requires --tool-call-parser|(?P<port>[A-Z][A-Z0-9_]{2,40}_PORT)\W.{0,80}?tcp://|'?(?P<uri>tcp://[\d.]{7,15}:\d{1,5})'? ?appears to be a URI|invalid literal for int\(\) with base 10: '(?P<uri2>tcp://[\w.:-]{3,60})'"
-    r"|ArgumentValidation\(\"(?P<said>.{1,200}?)\"\)|does not match the quantization method specified in the `?quantization`? argument|Cannot find the config file for \w{2,30}"
+    r"|ArgumentValidation\(\"(?P<said>.{1,200}?)\"\)|does not match the quantization method specified in the `?quantization`? argument|Cannot find the config file for \w{2,30}|Invalid value '(?P<value5>[^']{0,80})' for (?P<variable>[A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{2,60})"
     r"|[Rr]easoning parser ['\"]?(?P<value2>\S{1,60}?)['\"]? not found|(?P<option>[a-z][a-z_]{2,50}|--[a-z][\w-]{2,50}) (?:must be (?:in|one of|between|greater than 0|positive|less than)|should be between).{0,120}[Gg]ot:? ?(?P<value3>\S{1,40})"
     r"|KeyError: ['\"]invalid \w{2,20} (?:call )?parser|'(?P<value4>[^']{1,60})' is not a valid (?P<class>\w{3,60}(?:Backend|Method|Format|Mode|Type|Policy|Strategy|Dtype|Impl))\b",
 )  # fmt: skip
@@ -345,6 +345,9 @@ def _valued(case: Case) -> Argument | None:
             return Argument(match, "value", Certainty.PROVEN, 80, engine, "--quantization", "remove")
         if "--tool-call-parser" in text:
             return Argument(match, "missing", Certainty.PROVEN, 84, engine or "vllm", "--tool-call-parser")
+        variable = match.group("variable")
+        if variable is not None:
+            return Argument(match, "value", Certainty.PROVEN, 82, engine, variable, _group(match, "value"))
         option = _option_of(match)
         if not option and match.group("said") is None:
             continue
@@ -517,7 +520,7 @@ def _of_option(argument: Argument, who: str) -> tuple[Remedy, ...]:
     if argument.kind == "value":
         remedies.append(
             Remedy(
-                kind="flag",
+                kind=_kind(option),
                 name=option,
                 value="remove" if argument.value == "remove" else "a value of the list",
                 summary=f"Give {option} a value that this release takes, or leave it out",
@@ -557,3 +560,7 @@ def _help(argument: Argument) -> str:
         "llama.cpp": "llama-server --help",
         "ollama": "ollama --help",
     }.get(argument.engine, "PROGRAM --help")
+
+
+def _kind(name: str) -> str:
+    return "env" if name.isupper() else "flag"

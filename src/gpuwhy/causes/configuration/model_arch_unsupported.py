@@ -26,12 +26,12 @@ _GGUF_NAME = says(
 )  # fmt: skip
 _TRANSFORMERS = says(
     "transformers-type",
-    ("does not recognize this architecture", "unrecognized configuration class", "does not exist or is not currently imported", "is not a registered model in the transformers library", "keyerror: '", "keyerror: \"", "is not the correct model type", "must be a dictionary with two fields", "untagged enum"),
+    ("does not recognize this architecture", "unrecognized configuration class", "does not exist or is not currently imported", "is not a registered model in the transformers library", "keyerror: '", "keyerror: \"", "is not the correct model type", "must be a dictionary with two fields", "untagged enum", "unrecognized processing class", "unrecognized image processor", "unrecognized feature extractor"),
     r"has model type [`'\"]?(?P<name>[\w.-]{2,80})[`'\"]? but Transformers does not recognize"
     r"|Unrecognized configuration class <class '(?P<name2>[\w.]{2,160})'> (?:for|to build) "
     r"|Tokenizer class (?P<tokenizer>\w{2,80}) does not exist or is not currently imported"
     r"|Cannot find model module\. '(?P<name3>\w{2,80})' is not a registered model"
-    r"|does not recognize this architecture|data did not match any variant of untagged enum (?P<enum>\w{2,80})"
+    r"|does not recognize this architecture|data did not match any variant of untagged enum (?P<enum>\w{2,80})|Unrecognized (?P<processor>processing class|image processor|feature extractor) in"
     r"|`rope_scaling` must be a dictionary with two fields, .{0,80}got .{0,120}['\"](?:rope_type|llama3|mrope|longrope|yarn)"
     r"|^KeyError: ['\"](?P<key>[a-z][a-z0-9]{1,30}(?:[_.-][a-z0-9]{1,20}){0,5}|[A-Z]\w{2,60}(?:ForCausalLM|ForConditionalGeneration|Model))['\"]$",
 )  # fmt: skip
@@ -194,6 +194,8 @@ def _of_transformers(case: Case) -> Sought | None:
             return Sought(match, name, "transformers", Certainty.LIKELY, 66, "the tokenizer of")
         if match.group("enum"):
             return Sought(match, "", "tokenizers", Certainty.LIKELY, 64, "the format of this tokenizer")
+        if match.group("processor"):
+            return Sought(match, "", "transformers", Certainty.POSSIBLE, 50, "the processor of this model")
         if "rope_scaling" in match.text:
             return Sought(match, "", "transformers", Certainty.LIKELY, 66, "this kind of rope scaling")
         name = _name(match) or architectures.normalised(match.group("name2") or "")
