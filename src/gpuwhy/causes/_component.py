@@ -53,6 +53,7 @@ _BUILD_TARGETS = (
     )),
     ("deepgemm", re.compile(r"Assertion error \(\S{0,100}csrc/(?:\S{0,60}/)?jit|DeepGEMM JIT|\.deep_gemm/")),
     ("xformers", re.compile(r"\bmemory_efficient_attention|\b(?:cutlass|flshatt|fmha_cutlass)[FB](?:@|-blackwell|_f16|_bf16|_f32|`)")),
+    ("flashinfer", re.compile(r"\[TensorRT-LLM\].{0,400}(?:flashinfer|nv_internal)/")),  # it carries kernels of TensorRT-LLM, and their messages
     ("tensorrt-llm", re.compile(r"\[TensorRT-LLM\]|\[TRT-LLM\]")),
     ("tensorrt", re.compile(r"\[TRT\]")),
     ("deepspeed", re.compile(r"DeepSpeed Op Builder|\bds_report\b")),

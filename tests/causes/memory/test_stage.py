@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from gpuwhy.causes import Case, catalogue
@@ -10,11 +12,13 @@ from gpuwhy.causes.memory import _budget as budgets
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory._allocation import Allocation
 from gpuwhy.causes.memory._stage import Stage, StageRead, stage_of
+from gpuwhy.diagnosis import Judgement
 from gpuwhy.diagnosis.matching import SignFinder
 from gpuwhy.logs import find_incidents, read_bytes
 from gpuwhy.model.fact import Facts
 
 GIB = 1 << 30
+Judge = Callable[..., Judgement]
 CAUSE = "gpu-oom-graph-or-activation"
 BARE = "RuntimeError: CUDA error: out of memory\n"
 
@@ -175,3 +179,13 @@ def test_fractions_are_rounded_to_the_safe_side() -> None:
     assert engine_options.raised(0.861) == "0.87"
     assert engine_options.raised(0.99) == "higher"
     assert engine_options.raised(None) == "higher"
+
+
+def test_a_handle_that_is_made_late_tells_no_start(judge_report: Judge) -> None:
+    text = (
+        "INFO 11-20 09:22:14 model_runner.py:1400] Capturing the model for CUDA graphs.\n"
+        "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`\n"
+    )
+    assert judge_report(text).findings[0].cause == "gpu-oom-graph-or-activation"
+    alone = text.partition("\n")[2]
+    assert judge_report(alone).findings[0].cause != "gpu-oom-weights"

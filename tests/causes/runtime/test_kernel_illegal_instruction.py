@@ -73,3 +73,28 @@ def test_near_miss_the_cpu_s(judge_report: Judge, line: str) -> None:
 def test_near_miss_no_image_at_all(judge_report: Judge) -> None:
     text = "RuntimeError: CUDA error: no kernel image is available for execution on the device\n"
     assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "component"),
+    [
+        (
+            "#0  0x00007f31db5d2b30 in void flash::flash_fwd_splitkv_kernel<Traits>(Params)<<<(1,1,1),(128,1,1)>>> ()",
+            "flash-attn",
+        ),
+        ("The exception was triggered at PC 0x7f31db5d2b20  gptq_marlin::Marlin<__half>", "vllm"),
+        ("#0  0x00007f31db5d2b30 in deep_gemm::sm90_fp8_gemm_1d2d_impl<<<(1,1,1),(128,1,1)>>> ()", "deepgemm"),
+    ],
+)
+def test_the_debugger_names_the_kernel(judge_report: Judge, kernel: str, component: str) -> None:
+    text = f"(cuda-gdb) target cudacore core_1\nOpening GPU coredump: core_1\nCUDA Exception: Warp Illegal Instruction\n{kernel}\n"
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == (CAUSE, component)
+
+
+def test_a_kernel_that_flashinfer_took_from_tensorrt_llm_is_flashinfers(judge_report: Judge) -> None:
+    text = (
+        "RuntimeError: [TensorRT-LLM][ERROR] CUDA runtime error in cudaDeviceSynchronize(): an illegal instruction was encountered "
+        "(/opt/venv/lib/python3.12/site-packages/flashinfer/data/csrc/nv_internal/cpp/kernels/fp4_gemm.cuh:112)\n"
+    )
+    assert judge_report(text).findings[0].component == "flashinfer"

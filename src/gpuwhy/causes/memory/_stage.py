@@ -102,16 +102,26 @@ def stage_of(case: Case, match: Match) -> StageRead:
     own = list(_own_lines(case, match))
     for stage, pattern in _IN_FRAMES:
         found = [line for line in own if pattern.search(line.text[:600])]
-        if found:
+        if found and not (stage is Stage.START and _is_a_handle(found)):
             return StageRead(stage, _telling(stage, found, own), is_by_frame=True)
     for line in case.lines_around(match, PROGRESS_BEFORE, 0):  # nearest first
         for stage, pattern in _PROGRESS:
             if pattern.search(line.text[:600]):
                 return StageRead(stage, line)
+    if any(_HANDLE.search(line.text[:600]) for line in own):
+        return StageRead(Stage.START, match.line, is_by_frame=True)
     for line in case.lines_around(match, 0, 10):
         if _ANSWERED.search(line.text[:300]):
             return StageRead(Stage.SERVING, line)
     return StageRead(Stage.UNKNOWN)
+
+
+_HANDLE = re.compile(r"(?:cublas|cudnn|cusolver\w{0,4}|cublasLt)Create\b")
+"""A library's handle is made at its first use: at the start of a program, or when a server captures or answers."""
+
+
+def _is_a_handle(lines: list[LogLine]) -> bool:
+    return all(_HANDLE.search(line.text[:600]) for line in lines)
 
 
 _ANSWERED = re.compile(r"\"(?:POST|GET) /\S{1,60} HTTP/1\.\d\" 5\d\d")

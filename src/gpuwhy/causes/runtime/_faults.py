@@ -100,6 +100,36 @@ def fault_known(case: Case, cause: str, gpus: Gpus | Unknown) -> KnownFault | No
     )
 
 
+_NAMED_KERNEL = re.compile(
+    r"=========\s{1,12}at (?:0x[0-9a-f]{1,16} in )?(?:void )?[\w:<>, ]{3,200}?(?:\(|\+0x| in )|in function \w{3,80}"
+    r"|^#0\s{1,4}(?:0x[0-9a-f]{1,16} in )?(?:void )?[\w:]{3,200}|triggered at PC 0x[0-9a-f]{1,16}.{0,200}[a-z]\w{3,80}|Program hit.{0,60}kernel",
+    re.IGNORECASE,
+)
+_OWNERS = (
+    ("flashinfer", "flashinfer"), ("deep_gemm", "deepgemm"), ("deep_ep", "deepep"), ("marlin", "vllm"), ("vllm::", "vllm"), ("flash::", "flash-attn"), ("flash_fwd", "flash-attn"),
+    ("tensorrt_llm::", "tensorrt-llm"), ("turbomind", "lmdeploy"), ("at::native", "torch"), ("ggml", "llama.cpp"), ("mul_mat", "llama.cpp"), ("sgl_", "sgl-kernel"), ("xformers", "xformers"), ("fmha_cutlass", "xformers"), ("selective_scan", "mamba-ssm"), ("causal_conv1d", "causal-conv1d"), ("exllama", "exllamav2"), ("gptq", "vllm"), ("awq", "vllm"),
+)  # fmt: skip
+"""Whose kernel a name is: by its namespace or prefix."""
+
+
+KERNEL_BELOW = 8
+
+
+def kernel_named(case: Case, match: Match) -> Evidence | None:
+    """The kernel as compute-sanitizer and cuda-gdb print it under their message."""
+    for line in sorted(case.lines_around(match, 0, KERNEL_BELOW), key=lambda each: each.number):
+        if _NAMED_KERNEL.search(line.text[:600]):
+            return Evidence("the kernel", line.text.strip()[:400], match.place)
+    return None
+
+
+def owner_of(kernel: Evidence | None) -> str | None:
+    """The part a named kernel belongs to."""
+    if kernel is None:
+        return None
+    return next((owner for word, owner in _OWNERS if word in kernel.quote), None)
+
+
 def tried(experiments: Experiments | Unknown) -> tuple[Evidence, ...]:
     """The experiments as evidence: those that went well first, since they isolate the fault."""
     if not isinstance(experiments, Experiments):

@@ -84,6 +84,10 @@ def kernel_illegal_instruction(case: Case, gpus: Gpus | Unknown, experiments: Ex
 
 
 def _component(case: Case, match: Match, fault: KnownFault | None, experiments: Experiments | Unknown) -> str:
+    if match.sign == "warp-illegal-instruction":
+        owner = faults.owner_of(faults.kernel_named(case, match))
+        if owner is not None:
+            return owner
     found = faults.component_of(case, match, experiments, is_synchronous=False)
     if fault is not None and found == "torch":
         return fault.component
