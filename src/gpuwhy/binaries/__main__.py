@@ -1,4 +1,7 @@
-"""``python -m gpuwhy.binaries FILE…``: the architectures of files by the readers alone, one line a file."""
+"""``python -m gpuwhy.binaries FILE…``: the architectures of files by the readers alone, one line a file.
+
+What cuobjdump looks at: sections known for device code, no search of ordinary data.
+"""
 
 import sys
 from typing import Dict, List
@@ -13,7 +16,7 @@ def main(paths: List[str]) -> int:
     for path in paths:
         try:
             with FileSource(path) as source:
-                binary = examine(source)
+                binary = examine(source, path, searches=0)
         except Unreadable as error:
             sys.stderr.write("%s\n" % error)
             status = 2

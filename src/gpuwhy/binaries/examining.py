@@ -55,7 +55,11 @@ class Binary(NamedTuple):
 
 
 def examine(source: Source, name: str = "", searches: int = SEARCHED_BYTES) -> Binary:
-    """Read a file. Raises Unreadable when its bytes cannot be had; whatever they are is told in the answer."""
+    """Read a file. Raises Unreadable when its bytes cannot be had; whatever they are is told in the answer.
+
+    ``searches`` is how many bytes of ordinary data are searched, for bare cubins and an embedded CUDA runtime; with 0
+    only sections that are known for device code are read.
+    """
     name = name or source.name
     head = source.read_at(0, 24)
     if head[:4] == MAGIC:
@@ -86,7 +90,7 @@ def _examine_elf(source: Source, name: str, searches: int) -> Binary:
         return Binary(name, elf.kind, elf.machine_name, source.size, other_gpus=("AMD GPU code object",))
     dynamic = elf.dynamic()
     names = list(elf.undefined_names())
-    runtime = cuda_runtime_of(elf, dynamic, names)
+    runtime = cuda_runtime_of(elf, dynamic, names, bool(searches))
     has_code = any(each.name in (".nv_fatbin", "__nv_relfatbin", ".cask_resource") for each in elf.sections())
     # bare cubins are loaded through the driver or the runtime; what knows neither is not searched
     device = device_code_of(elf, searches if has_code or runtime.uses_cuda else 0)

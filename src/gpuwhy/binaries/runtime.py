@@ -71,8 +71,8 @@ NO_RUNTIME = CudaRuntime("", False, "", 0, False)
 NO_TORCH = TorchAbi(0, 0, "", "")
 
 
-def cuda_runtime_of(elf: Elf, dynamic: Dynamic, names: List[str]) -> CudaRuntime:
-    """``names`` are the undefined symbols."""
+def cuda_runtime_of(elf: Elf, dynamic: Dynamic, names: List[str], searches: bool = True) -> CudaRuntime:
+    """``names`` are the undefined symbols; ``searches``: whether data and code are searched for an embedded runtime."""
     needed = next((name for name in dynamic.needed if name.startswith("libcudart")), "")
     called = [name for name in names if name.startswith(("cuda", "__cudaRegister"))]
     has_code = elf.section(".nvFatBinSegment") is not None or elf.section(".nv_fatbin") is not None
@@ -81,13 +81,20 @@ def cuda_runtime_of(elf: Elf, dynamic: Dynamic, names: List[str]) -> CudaRuntime
     )
     if needed or called or not has_code or elf.type not in (2, 3):
         return CudaRuntime(needed, False, "", 0 if needed else len(called), uses)
-    is_embedded = any(
-        elf.source.find(MARKER, section.offset, section.size, 1)
-        for section in elf.sections()
-        if section.name.startswith(".rodata") and section.has_bytes
-    )
+    is_embedded = searches and _has_marker(elf)
     release = _embedded_release(elf) if is_embedded and elf.machine == X86_64 else ""
     return CudaRuntime("", is_embedded, release, 0, uses)
+
+
+def _has_marker(elf: Elf) -> bool:
+    """Libraries that were linked last stand last, so the end is looked at first: 4 of 48 MB in libcublasLt."""
+    for section in elf.sections():
+        if section.name.startswith(".rodata") and section.has_bytes:
+            last = min(section.size, _PIECE)
+            start = section.offset + section.size - last
+            if elf.source.find(MARKER, start, last, 1) or elf.source.find(MARKER, section.offset, section.size, 1):
+                return True
+    return False
 
 
 def _embedded_release(elf: Elf) -> str:

@@ -11,7 +11,7 @@ from typing import List, Tuple
 from .cubin import MAGIC as CUBIN_MAGIC
 from .elf import CUDA, PT_DYNAMIC, PT_LOAD, Elf, NotElf, Segment
 from .fatbin import MAGIC as FATBIN_MAGIC
-from .reading import KeptSource, MemorySource
+from .reading import KeptSource, MemorySource, find_in
 from .runtime import MARKER
 
 _HEAD = 1 << 20
@@ -93,7 +93,7 @@ class Sieve:
                     return at
                 at = following
                 continue
-            place = data.find(FATBIN_MAGIC, at)
+            place = find_in(data, FATBIN_MAGIC, at, len(data))
             self._note_others(data, at, len(data) if place < 0 else place, base)
             if place < 0:
                 return max(at, len(data) - _OVERLAP)
@@ -132,7 +132,7 @@ class Sieve:
         """Bare cubins, and the mark of an embedded CUDA runtime."""
         for pattern in (CUBIN_MAGIC, MARKER):
             places = self._kept.places[pattern]
-            at = data.find(pattern, start, end)
+            at = find_in(data, pattern, start, end)
             while at >= 0:
                 if not places or base + at > places[-1]:  # the overlap of two pieces is seen twice
                     if pattern == MARKER:
@@ -140,7 +140,7 @@ class Sieve:
                     elif len(data) - at >= 64 and int.from_bytes(data[at + 18 : at + 20], "little") == CUDA:
                         places.append(base + at)
                         self._keep_cubin(data, at, base)
-                at = data.find(pattern, at + 1, end)
+                at = find_in(data, pattern, at + 1, end)
 
     def _keep_cubin(self, data: bytes, at: int, base: int) -> None:
         end = at + min(Elf(MemorySource(data[at : at + 64])).end_by_headers(), _MOST_CUBIN)

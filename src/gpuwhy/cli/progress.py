@@ -6,9 +6,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from gpuwhy.reports import plain
-from gpuwhy.snapshot.document import Probe
+
+if TYPE_CHECKING:
+    from gpuwhy.snapshot.document import Probe
 
 
 @contextmanager
