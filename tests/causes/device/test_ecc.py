@@ -83,3 +83,9 @@ def test_a_lost_card_that_comes_first_leads(judge_report: Judge, finding: Find) 
 
 def test_it_asks_what_the_driver_counts(judge_report: Judge, finding: Find) -> None:
     assert "gpu_errors" in [missing.key for missing in finding(judge_report(CUDA), CAUSE).missing]
+
+
+@pytest.mark.parametrize(("counted", "is_ecc"), [("GPU 2: DRAM Uncorrectable: 12", True), ("GPU 2: DRAM Uncorrectable: 0", False)])  # fmt: skip
+def test_counters_given_as_a_fact(judge_report: Judge, counted: str, is_ecc: bool) -> None:
+    judgement = judge_report("RuntimeError: CUDA error: unspecified launch failure\n", {"gpu_errors": [counted]})
+    assert (names(judgement)[:1] == [CAUSE]) is is_ecc

@@ -126,3 +126,15 @@ def test_noise_of_machines_without_switches(judge_report: Judge) -> None:
 def test_a_confidential_machine_is_told_of_its_own_step(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report("guest: TDX confidential VM with H100\n" + TORCH), CAUSE)
     assert any("conf-compute" in note for note in found.notes)
+
+
+def test_a_package_that_is_absent_is_the_prerequisite(judge_report: Judge, finding: Find) -> None:
+    facts = {"unit_state.nvidia-fabricmanager": "failed", "packages.nvlsm": None, "nvswitch": True}
+    found = finding(judge_report(TORCH, facts), CAUSE)
+    assert found.certainty is Certainty.PROVEN
+    assert ("system-package", "nvlsm", "install") in proposed(found)
+
+
+def test_a_fabric_that_is_in_progress_makes_it_likely(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(TORCH, {"gpu_errors": ["GPU 0: Fabric State: In Progress"]}), CAUSE)
+    assert found.certainty is Certainty.LIKELY

@@ -90,3 +90,18 @@ def test_another_first_fault_in_the_kernel_log_takes_it_away(judge_report: Judge
 def test_an_ordinary_cuda_error_is_none(judge_report: Judge) -> None:
     for text in ("CUDA error: an illegal memory access was encountered\n", "RuntimeError: No CUDA GPUs are available\n", "Failed to initialize NVML: Unknown Error\n"):  # fmt: skip
         assert CAUSE not in names(judge_report(text))
+
+
+def test_a_launch_failure_asks_for_the_kernel_log_and_a_clean_one_rules_it_out(judge_report: Judge, finding: Find) -> None:  # fmt: skip
+    text = "RuntimeError: CUDA error: unspecified launch failure\n"
+    found = finding(judge_report(text), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert found.strength < 20
+    judgement = judge_report(text, {"kernel_log": ["kernel: usb 1-1: new device"]})
+    assert {CAUSE, "gpu-xid-other"} <= {excluded.cause for excluded in judgement.ruled_out}
+
+
+def test_the_hosts_nvidia_smi_tells_it(judge_report: Judge) -> None:
+    text = "RuntimeError: CUDA error: unspecified launch failure\n"
+    facts = {"nvidia_smi.host": "Unable to determine the device handle for GPU0000:01:00.0: GPU is lost.  Reboot the system to recover this GPU"}  # fmt: skip
+    assert names(judge_report(text, facts))[0] == CAUSE

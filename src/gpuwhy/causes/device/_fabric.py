@@ -76,6 +76,7 @@ _INSTALLED = re.compile(
 _ACTIVE = re.compile(r"^active\b", re.IGNORECASE)
 _FAILED = re.compile(r"^(?:failed|activating|crash|error)", re.IGNORECASE)
 _ABSENT = re.compile(r"^(?:not[- ]?found|absent|missing|not installed|none|no such)", re.IGNORECASE)
+_NEEDED = re.compile(r"nvlsm|umad", re.IGNORECASE)
 _STOPPED = re.compile(
     r"(?:Stopped|Stopping|Restarted|restart(?:ed|ing)?)\b.{0,40}fabric ?manager|fabric ?manager.{0,60}(?:was )?(?:restarted|stopped)",
     re.IGNORECASE,
@@ -180,6 +181,15 @@ def _journal(case: Case) -> Iterator[tuple[str, Evidence]]:
         if isinstance(fact, Fact) and fact.value:
             texts = fact.value if isinstance(fact.value, list | tuple) else str(fact.value).splitlines()
             yield from ((str(text), fact.evidence) for text in texts)
+
+
+def absent_prerequisite(case: Case) -> Evidence | None:
+    """A package, module or device file that Fabric Manager needs from NVLink 5 on, looked for in vain."""
+    for group in ("packages", "system_packages", "files"):
+        for name, fact in case.facts.group(group).items():
+            if _NEEDED.search(name) and (fact.value is None or _ABSENT.search(str(fact.value))):
+                return Evidence(f"{name} is absent", f"{name}: {fact.value}", fact.evidence.place or Place("facts", fact.key), fact.evidence.standing)  # fmt: skip
+    return None
 
 
 def restarted(case: Case) -> Evidence | None:

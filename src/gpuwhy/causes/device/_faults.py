@@ -27,7 +27,7 @@ _LINK = (
     r"uncorrectable NVLink error|NvlinkUncorrectable|NVLINK_UNCORRECTABLE|NVLink: {0,2}[Ff]atal error detected|(?:NVSwitch|LinkBank|NVLink)\w{0,3} (?:non-)?fatal error|fatal NVSwitch error"
     r"|NVLink.{0,60}(?:link training|training) (?:failed|error)|(?:fail\w{0,3}|unable) to train .{0,40}\blinks?\b|nvlink_(?:flit|data)_crc_error_count_\w{1,20} .{0,60}exceed|NVLink (?:port|link) \S{0,20} ?(?:is )?down\b"
 )
-_MEMORY = r"uncorrectable ECC|\becc uncorrect|ECC_UNCORRECTABLE|ECCUncorrectable|\bdouble[- ]bit ECC|DBE \(double bit error\)|Remapp\w{1,4}.{0,30}(?:fail\w{0,3}(?! Occurred {0,30}: No)|exceed)|uncorrectable (?:DRAM|SRAM|HBM|memory) error|(?:un)?contained (?:ECC|memory) error"
+_MEMORY = r"uncorrectable ECC|\becc uncorrect|ECC_UNCORRECTABLE|ECCUncorrectable|\bdouble[- ]bit ECC|DBE \(double bit error\)|Remapp\w{1,4}.{0,30}(?:fail\w{0,3}(?! Occurred {0,30}: No)|exceed)|uncorrectable (?:DRAM|SRAM|HBM|memory) error|(?:un)?contained (?:ECC|memory) error|(?:DRAM|SRAM|HBM|[Vv]olatile|[Aa]ggregate)[ \w]{0,20}[Uu]ncorrect\w{0,5}[ \w]{0,20}: {0,30}[1-9]\d{0,9}\b"
 _STOPPED = (
     r"R[mM]InitAdapter failed|rm_init_adapter failed|Timeout waiting for RPC (?:response )?from GSP|GSP RPC timeout|\bGSP (?:task )?(?:Failed|exception|crash)|GSP firmware .{0,40}(?:fail|crash|halt)|GPU is probably locked|\bGPU requires (?:a )?reset"
     r"|NV_ERR_RESET_REQUIRED|\bGPU (?:is )?in (?:a )?bad state|(?:GPU )?Recovery Action {0,30}: (?:Reset|GPU Reset|Reboot|Node Reboot|Drain)|failed to (?:boot|initiali[sz]e) (?:the )?GSP"
@@ -69,7 +69,7 @@ _SYMPTOM = re.compile(
     re.IGNORECASE,
 )
 _UNRELATED = re.compile(r"out of memory|no kernel image|not compiled|insufficient|ImportError|ModuleNotFound|No space left|Address already", re.IGNORECASE)  # fmt: skip
-_KERNEL_KEYS = ("kernel_log", "journal", "gpu_errors")
+_KERNEL_KEYS = ("kernel_log", "journal", "gpu_errors", "nvidia_smi.host")
 MOST_LINES = 3000
 
 
@@ -111,7 +111,7 @@ class Fault(Struct, frozen=True):
 
 
 def read_faults(case: Case) -> tuple[Fault, ...]:
-    """Every fault of the logs and of the facts ``kernel_log`` and ``journal``, the earliest first. Echoes are left out."""
+    """Every fault of the logs and of the facts ``kernel_log``, ``journal``, ``gpu_errors`` and ``nvidia_smi.host``, the earliest first. Echoes are left out."""
     found = [*_of_logs(case), *_of_facts(case)]
     if all(fault.time is not None for fault in found):
         found.sort(key=lambda fault: fault.time or 0.0)
@@ -151,6 +151,11 @@ def symptom(case: Case, pattern: re.Pattern[str]) -> Match | None:
     return next(
         (match for match in case.all(FELT.name) if pattern.search(match.text[:1600]) and not match.is_code), None
     )
+
+
+def clean_kernel_log(case: Case) -> Evidence | None:
+    """The kernel log, when it is given as a fact; called where no fault was found in it."""
+    return case.fact_evidence("kernel_log", "the kernel log has no Xid")
 
 
 def kernel_log_missing(case: Case, why: str) -> Missing | None:

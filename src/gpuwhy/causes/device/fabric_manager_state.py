@@ -16,6 +16,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 _PREREQUISITE = re.compile(fabric.PREREQUISITE.pattern, re.IGNORECASE)
 _MISMATCH = re.compile(fabric.MISMATCH.pattern, re.IGNORECASE)
 _UMAD = re.compile(r"umad", re.IGNORECASE)
+_NEEDED = re.compile(r"^\S{0,80}(?:nvlsm|umad)\S{0,20}: ", re.IGNORECASE)
 _CONFIDENTIAL = re.compile(r"confidential|\bCC mode|conf-compute|\bTDX\b|SEV-SNP", re.IGNORECASE)
 
 
@@ -96,7 +97,8 @@ def _verdict(case: Case, manager: Manager, match: Match, seen: Evidence) -> Verd
     told = fabric.journal_line(case, _PREREQUISITE, "Fabric Manager lacks a prerequisite")
     restarted = fabric.restarted(case)
     felt = fabric.first(case, fabric.NOT_READY.name)
-    reason = told[0] if told is not None else restarted if restarted is not None else None
+    lacking = told[0] if told is not None else fabric.absent_prerequisite(case)
+    reason = lacking or restarted
     names_it = any("Fabric Manager" in m.text for m in case.all(fabric.MULTICAST.name))
     certainty, strength = _certainty(manager, match, felt, reason, names_it=names_it)
     consequence = case.evidence(felt, "CUDA waits for the fabric") if felt is not None and felt is not match else None
@@ -115,7 +117,7 @@ def _verdict(case: Case, manager: Manager, match: Match, seen: Evidence) -> Verd
         explains=case.explains(match, felt, *case.all(fabric.NOT_READY.name, fabric.MULTICAST.name, fabric.UNIT_LINE.name)),
         missing=() if certainty is Certainty.PROVEN else _missing(case, manager, match),
         rivals=() if certainty is Certainty.PROVEN else ("nccl-version",) if match.sign == fabric.MULTICAST.name else ("fabric-manager-version",),
-        remedies=_remedies(manager, match, told[0].quote if told is not None else match.text, is_restart=is_restart),
+        remedies=_remedies(manager, match, lacking.quote if lacking is not None else match.text, is_restart=is_restart),
         not_remedies=(NotARemedy("restarting Fabric Manager again", "the GPUs keep the fabric of before until they are reset"), *_IN_VAIN) if is_restart else _IN_VAIN,
         notes=_notes(case),
         strength=strength,
@@ -211,7 +213,7 @@ def _remedies(manager: Manager, match: Match, text: str, *, is_restart: bool) ->
             summary="For the time being: NCCL without multicast", cost="slower reductions",
         )  # fmt: skip
         return (reset, verdicts.reboot(1), without)
-    if _PREREQUISITE.search(text):
+    if _PREREQUISITE.search(text) or _NEEDED.search(text):
         umad = Remedy(kind="kernel", name="ib_umad", value="load", summary="Load ib_umad, at every boot", commands=("modprobe ib_umad", "echo ib_umad > /etc/modules-load.d/ib_umad.conf"), cost="root", is_sure=_UMAD.search(text) is not None)  # fmt: skip
         nvlsm = Remedy(kind="system-package", name="nvlsm", value="install", summary="Install the NVLink subnet manager, which NVLink 5 needs", commands=("apt-get install nvlsm",), cost="root", is_sure=_UMAD.search(text) is None, rank=0)  # fmt: skip
         return (*((umad, nvlsm) if _UMAD.search(text) else (nvlsm, umad)), Remedy(kind="service", name=fabric.UNIT, value="restart", summary="Then start Fabric Manager", rank=5))  # fmt: skip
@@ -219,7 +221,9 @@ def _remedies(manager: Manager, match: Match, text: str, *, is_restart: bool) ->
         return (verdicts.reboot(), reset, start)
     if manager.state == "absent":
         return (install,)
-    return (start,) if manager.state == "stopped" else (install, start, reset)
+    if manager.state == "stopped":
+        return (start,)
+    return (start, reset) if manager.differs is False else (install, start, reset)
 
 
 _IN_VAIN = (

@@ -11,7 +11,7 @@ from gpuwhy.causes.device import _faults as faults
 from gpuwhy.causes.device import _verdicts as verdicts
 from gpuwhy.causes.device._verdicts import Reading
 from gpuwhy.knowledge import xid_origins as origins
-from gpuwhy.model.finding import Certainty, Link, Verdict
+from gpuwhy.model.finding import Certainty, Link, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _RECEIVER = re.compile(
@@ -39,6 +39,7 @@ _IDLE = re.compile(r"\bidle\b|D3cold|runtime (?:pm|suspend)|ASPM|after (?:suspen
             ("unable to determine the device handle", "no devices were found", "device handle for gpu"),
             r"[Uu]nable to determine the device handle for (?:GPU|gpu)\S{0,3} ?\S{0,20}: {0,3}(?P<said>[\w ]{3,30})|^No devices were found\b",
         ),
+        says("sick", ("unspecified launch failure", "cuda error: unknown error"), r"unspecified launch failure|CUDA error: unknown error"),
         says("around", ("power", "psu", "12vhpwr", "riser", "oculink", "thunderbolt", "overheat", "thermal", "circuit", "idle", "aspm", "d3cold"), rf"{_POWER.pattern}|{_RISER.pattern}|{_HOT.pattern}|{_IDLE.pattern}"),
     ],
     leads_to=("nvlink-fault", "gpu-xid-other"),
@@ -74,10 +75,15 @@ def gpu_lost(case: Case) -> Judgement:
     if reading is not None:
         return _reported(case, reading)
     found = faults.read_faults(case)
-    if faults.lead(found) is not None:
+    if found:
         return None
-    no_handle = next((match for match in case.all("no-handle") if not match.is_code), None)
-    return _unreachable(case, no_handle) if no_handle is not None else None
+    no_handle = next((match for match in case.all("no-handle", "sick") if not match.is_code), None)
+    if no_handle is None:
+        return None
+    clean = faults.clean_kernel_log(case)
+    if clean is not None:
+        return RuledOut("the kernel log tells of no lost GPU", (clean,))
+    return _unreachable(case, no_handle)
 
 
 def _reported(case: Case, reading: Reading) -> Verdict:
@@ -107,22 +113,25 @@ def _reported(case: Case, reading: Reading) -> Verdict:
 
 
 def _unreachable(case: Case, match: Match) -> Verdict:
-    """nvidia-smi does not get hold of a GPU, and does not say why."""
+    """nvidia-smi does not get hold of a GPU, or a program failed on it, and nobody says why."""
     is_handle = match.group("said") is not None
-    seen = case.evidence(match, "the driver cannot reach a GPU")
+    is_felt = match.sign == "sick"
+    seen = case.evidence(
+        match, "a GPU that is gone shows itself so, among others" if is_felt else "the driver cannot reach a GPU"
+    )
     missing = faults.kernel_log_missing(case, "whether a GPU fell off the bus (Xid 79)")
     return Verdict(
         certainty=Certainty.POSSIBLE,
         component="gpu-hardware",
-        title="nvidia-smi cannot reach a GPU: it may have fallen off the bus",
-        chain=(Link("A GPU left the bus, or never started", inferred("the kernel log is not shown")), Link("nvidia-smi does not get hold of it", seen)),
+        title="A GPU may have fallen off the bus under the program" if is_felt else "nvidia-smi cannot reach a GPU: it may have fallen off the bus",
+        chain=(Link("A GPU left the bus, or never started", inferred("the kernel log is not shown")), Link("Calls to it fail", seen)),
         evidence=(seen,),
         explains=case.explains(match),
         missing=(missing,) if missing is not None else (),
-        rivals=("gpu-xid-other",) if is_handle else ("no-device-visible", "gpu-xid-other", "container-gpu-not-passed"),
+        rivals=("gpu-xid-other",) if is_handle else ("kernel-illegal-address", "gpu-xid-other", "ecc") if is_felt else ("no-device-visible", "gpu-xid-other", "container-gpu-not-passed"),
         remedies=_remedies(case),
         not_remedies=_IN_VAIN,
-        strength=46 if is_handle else 22,
+        strength=46 if is_handle else 15 if is_felt else 22,
     )  # fmt: skip
 
 

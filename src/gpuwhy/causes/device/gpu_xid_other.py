@@ -12,7 +12,7 @@ from gpuwhy.causes.device import _verdicts as verdicts
 from gpuwhy.causes.device._faults import Fault
 from gpuwhy.causes.device._verdicts import Reading
 from gpuwhy.knowledge import xid_origins as origins
-from gpuwhy.model.finding import Certainty, Link, Verdict
+from gpuwhy.model.finding import Certainty, Link, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _GSP = re.compile(r"\bGSP\b|gspfw|kgsp|\bgsp_", re.IGNORECASE)
@@ -34,8 +34,8 @@ _STATES = {
         *faults.SIGNS,
         says(
             "sick",
-            ("unspecified launch failure", "cudaerrorlaunchfailure", "cuda_error_launch_failed", "err!", "after sigkill", "launch timed out", "nvlddmkm", "cudaerrorlaunchtimeout", "cuda_error_launch_timeout", "in the driver", "stuck"),
-            r"unspecified launch failure|cudaErrorLaunchFailure|CUDA_ERROR_LAUNCH_FAILED|\|.{0,60}\bERR!|around after SIGKILL|the launch timed out and was terminated|cudaErrorLaunchTimeout|CUDA_ERROR_LAUNCH_TIMEOUT|nvlddmkm .{0,60}(?:stopped responding|error)|nvidia-smi .{0,40}(?:hangs|is stuck)",
+            ("unspecified launch failure", "cudaerrorlaunchfailure", "cuda_error_launch_failed", "err!", "after sigkill", "launch timed out", "nvlddmkm", "cudaerrorlaunchtimeout", "cuda_error_launch_timeout", "busy or unavailable", "stuck"),
+            r"unspecified launch failure|cudaErrorLaunchFailure|CUDA_ERROR_LAUNCH_FAILED|\|.{0,60}\bERR!|around after SIGKILL|the launch timed out and was terminated|cudaErrorLaunchTimeout|CUDA_ERROR_LAUNCH_TIMEOUT|nvlddmkm .{0,60}(?:stopped responding|error)|nvidia-smi .{0,40}(?:hangs|is stuck)|CUDA-capable device\(s\) is/are busy or unavailable",
         ),
     ],
 )  # fmt: skip
@@ -76,7 +76,12 @@ def gpu_xid_other(case: Case) -> Judgement:
     if program:
         return _by_program(case, program)
     sick = next((match for match in case.all("sick") if not match.is_code), None)
-    return _suspected(case, sick) if sick is not None else None
+    if sick is None:
+        return None
+    clean = faults.clean_kernel_log(case)
+    if clean is not None:
+        return RuledOut("the kernel log tells of no fault of a GPU", (clean,))
+    return _suspected(case, sick)
 
 
 def _reported(case: Case, reading: Reading) -> Verdict:

@@ -34,7 +34,7 @@ _COMES_BACK = re.compile(r"comes? back|again|recurs?|returns|only for a while|te
             ("replay error", "crc error", "crc flit", "recovery error", "crc data"),
             r"Link \d{1,2}: .{0,12}?(?:Replay|Recovery|CRC \w{0,8} ?|CRC|ECC)\s?Errors?: [1-9]\d{0,18}\b|(?:Replay|Recovery|CRC FLIT|CRC Data) Errors?: {0,20}[1-9]\d{0,18}\b",
         ),
-        says("peer-access", ("peer gpu memory over nvlink", "cuda_error_contained"), r"[Ii]nvalid access of peer GPU memory over nvlink|CUDA_ERROR_CONTAINED"),
+        says("peer-access", ("peer gpu memory over nvlink", "cuda_error_contained", "cudaerrorcontained"), r"cudaErrorContained|[Ii]nvalid access of peer GPU memory over nvlink|CUDA_ERROR_CONTAINED"),
         says("links-down", ("links are inactive", "all links are in", "<inactive>"), r"all links are in-?active|Link \d{1,2}: <inactive>"),
     ],
     leads_to=("gpu-xid-other",),

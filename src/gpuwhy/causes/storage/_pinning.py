@@ -10,7 +10,7 @@ _ENOMEM = r"(?:Cannot allocate memory|\berrno[ =:]{1,3}12\b|\[12\]|\bENOMEM\b|\(
 VERBS = says(
     "verbs-enomem",
     ("ibv_", "reg_mr", "register memory", "registermemory", "memory registration", "fi_mr_reg", "mr_reg", "io_uring"),
-    rf"ibv_(?:reg_mr\w{{0,10}}|reg_dmabuf_mr|create_cq|create_qp|create_srq|alloc_pd|open_device)\b.{{0,160}}{_ENOMEM}|(?:reg_mr|fi_mr_reg\w{{0,6}}|mr_reg)\b.{{0,160}}{_ENOMEM}"
+    rf"ibv_(?:cmd_|exp_)?(?:reg_mr\w{{0,10}}|reg_dmabuf_mr|create_cq|create_qp|create_srq|alloc_pd|open_device)\b.{{0,160}}{_ENOMEM}|(?:reg_mr|fi_mr_reg\w{{0,6}}|mr_reg)\b.{{0,160}}{_ENOMEM}"
     rf"|(?:[Ff]ailed|[Uu]nable|[Cc]annot|[Cc]ould not) to register (?:local |remote |user |the )?(?:memory|buffer|mr)\b.{{0,160}}{_ENOMEM}|[Mm]emory registration (?:of .{{0,60}})?failed.{{0,160}}{_ENOMEM}|io_uring\w{{0,20}}.{{0,60}}{_ENOMEM}",
 )  # fmt: skip
 """Registration of memory, or of the queues that are pinned themselves, with ENOMEM."""

@@ -152,7 +152,7 @@ def _decisive(case: Case) -> Match | None:
     if refused:
         return min(refused, key=lambda match: (match.place.path, match.line.number))
     weak = (m for m in case.all("writer-fails", "nearly-full") if not m.is_code and m.line.level != "debug")
-    return next((match for match in weak if not _has_space(match)), None)
+    return next((match for match in weak if not _has_space(match) and not space.is_of_other_tables(match)), None)
 
 
 def _has_space(match: Match) -> bool:
