@@ -36,6 +36,13 @@ def test_a_stated_minimum_and_the_gpus_capability_prove_it(judge_report, finding
     assert ("flag", "--quantization", "gptq") in [(remedy.kind, remedy.name, remedy.value) for remedy in found.remedies]
 
 
+def test_a_scheme_named_after_its_format_is_refused_as_a_scheme(judge_report, finding):
+    text = "ValueError: The quantization method fp8 is not supported for the current GPU. Minimum capability: 89. Current capability: 86.\n"
+    found = finding(judge_report(text), ID)
+    assert found.certainty.value == "proven"
+    assert "compute capability >= 8.9" in [remedy.value for remedy in found.remedies]
+
+
 def test_a_gpu_that_is_good_enough_rules_it_out(judge_report):
     text = "ValueError: The quantization method awq is not supported for the current GPU. Minimum capability: 75.\n"
     judgement = judge_report(text, {"cc": "8.0"})

@@ -19,7 +19,8 @@ LOADERS = frozenset(
 """Libraries that load models for other programs: they print the message, the program around them was configured."""
 PYTHON_ENGINES = frozenset({"vllm", "sglang", "tensorrt-llm", "lmdeploy", "text-generation-inference", "aphrodite", "ktransformers", "mlc-llm"})  # fmt: skip
 _PROGRAMS = PYTHON_ENGINES | {"ollama", "llama.cpp", "comfyui", "gpustack", "koboldcpp", "unsloth", "lmms-eval", "verl", "nemo"}  # fmt: skip
-_LONGEST_LOG = 20000
+_LONGEST_LOG = 4000
+"""Lines that are searched for an engine's own messages: a start says early whose it is."""
 _REPOSITORY = r"(?P<name>[\w.-]{1,96}/[\w.-]{1,96})"
 _MODEL = re.compile(
     r"(?:huggingface\.co|hf\.co|hf-mirror\.com|modelscope\.cn/models)/(?:api/models/)?"

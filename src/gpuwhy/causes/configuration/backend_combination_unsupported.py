@@ -170,7 +170,7 @@ def _said(case: Case) -> Clash | None:
 
 def _is_refusal(match: Match) -> bool:
     """An exception that is nothing but a refusal: the other half of the pair may be what the message leaves out."""
-    return program.in_event(match) and re.match(r"(?:\w{1,20}\.)*(?:NotImplementedError|ValueError|AssertionError): ", match.text) is not None  # fmt: skip
+    return program.in_event(match) and re.match(r"(?:\w{1,20}\.){0,6}(?:NotImplementedError|ValueError|AssertionError): ", match.text) is not None  # fmt: skip
 
 
 def _pipeline(case: Case, match: Match, named: tuple[Feature, ...]) -> Clash:

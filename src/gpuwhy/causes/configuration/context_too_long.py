@@ -116,7 +116,9 @@ def context_too_long(case: Case) -> Judgement:
             f"{length.asked} positions are within {length.limit}", (case.evidence(length.match, "the length"),)
         )
     seen = case.evidence(length.match, _arithmetic(length))
-    telling = next((m for m in (length.match, *case.all(_CONFIGURED.name)) if program.engine_of(case, m)), length.match)
+    telling = next(
+        (m for m in (length.match, *case.all(_CONFIGURED.name)[:3]) if program.engine_of(case, m)), length.match
+    )
     engine, who = program.engine_of(case, telling), program.program_of(case, telling)
     certainty = _certainty(length)
     calculated = derived(f"{length.asked} > {length.limit}", "arithmetic") if length.asked and length.limit else None

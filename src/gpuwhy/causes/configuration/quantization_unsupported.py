@@ -154,7 +154,9 @@ def _of_gpu(case: Case, gpus: Gpus | Unknown) -> Limit | RuledOut | None:
         if not _SCHEME_WORDS.search(text) or match.line.level in ("info", "debug"):
             continue
         scheme = _group(match, "scheme") or _group(match, "kernel") or _scheme_in_use(case) or ""
-        if _NUMBER_FORMAT.match(scheme) or (match.group("scheme5") and _COMBINED.search(text)):
+        if (_NUMBER_FORMAT.match(scheme) and match.group("scheme") is None) or (
+            match.group("scheme5") and _COMBINED.search(text)
+        ):
             continue  # the format itself: dtype-unsupported-by-gpu; or two options: backend-combination-unsupported
         need, have = _capability(_group(match, "need")), _capability(_group(match, "have"))
         shown: list[Evidence] = []
