@@ -46,7 +46,7 @@ def command(
     cannot run there.
     """
     from gpuwhy.cli.progress import shown_reading
-    from gpuwhy.investigate.binaries import Question, inspect_binaries, inspect_requirements
+    from gpuwhy.investigate.binaries import Question, has_failing, inspect_binaries, inspect_requirements
     from gpuwhy.reports.binaries_writing import write
 
     named, target = _target(gpu, capability, driver)
@@ -68,7 +68,7 @@ def command(
         unusable(f"{output}: {error.strerror}")
     if inspection.unreadable and not inspection.files:
         return UNUSABLE
-    return FAILURE if any(file.verdict and file.verdict.runs is False for file in inspection.files) else 0
+    return FAILURE if has_failing(inspection) else 0
 
 
 def _target(gpu: str, capability: str, driver: str) -> tuple[str, ComputeCapability | None]:

@@ -14,7 +14,7 @@ from gpuwhy.binaries.reading import FileSource, Source, Unreadable
 from gpuwhy.investigate.binary_files import binaries_under
 from gpuwhy.investigate.binary_summary import CodeSet, code_sets, summary
 from gpuwhy.knowledge.capability import ComputeCapability
-from gpuwhy.model.inspection import ContainerSet, InspectedFile, Inspection, WheelSummary
+from gpuwhy.model.inspection import ContainerSet, InspectedFile, Inspection, Outcome, WheelSummary
 
 WHOLE = 1 << 40
 CUBIN_FOLDER = "folder of cubins"
@@ -72,6 +72,14 @@ def inspect_binaries(paths: Iterable[Path], question: Question, on_progress: Pro
         tuple(wheels),
         tuple(unreadable),
     )
+
+
+def has_failing(inspection: Inspection) -> bool:
+    """Whether a file cannot run on the GPU and driver that were named; of a kernel that was asked for, whether it cannot."""
+    if inspection.kernel:
+        fatal = (Outcome.NONE, Outcome.JIT_BLOCKED)
+        return any(kernel.outcome in fatal for file in inspection.files for kernel in file.kernels)
+    return any(file.verdict is not None and file.verdict.runs is False for file in inspection.files)
 
 
 def inspect_requirements(paths: Iterable[Path], question: Question, on_progress: Progress | None = None) -> Inspection:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from gpuwhy.binaries.cubin import Cubin
 from gpuwhy.binaries.device_code import REGISTERED, RELOCATABLE, STRAY
 from gpuwhy.binaries.elf import VersionNeed
 from gpuwhy.binaries.examining import Binary
@@ -57,7 +56,7 @@ def summary(binary: Binary, sets: tuple[CodeSet, ...], within: str = "", toolkit
     """The file as it is reported, without a verdict. ``toolkit`` is the release that a cubin names, where one was read."""
     loaded = loaded_sets(sets)
     hidden = [each for each in sets if each not in loaded and each.role != RELOCATABLE]
-    made_by, shown_by = (toolkit, "named in a cubin") if toolkit else _toolkit(binary.device.cubins, sets)
+    made_by, shown_by = _toolkit({toolkit, *(cubin.toolkit for cubin in binary.device.cubins)} - {""}, sets)
     problems = dict.fromkeys((*binary.problems, *binary.device.problems))
     return InspectedFile(
         path=binary.name,
@@ -124,16 +123,19 @@ def _images(sets: Iterable[CodeSet]) -> tuple[ImageCount, ...]:
     )
 
 
-def _toolkit(cubins: tuple[Cubin, ...], sets: tuple[CodeSet, ...]) -> tuple[str, str]:
-    """The CUDA release that made the code, and what shows it: the newest sign of all, as parts can be older."""
-    named = sorted({cubin.toolkit for cubin in cubins if cubin.toolkit}, key=_numbers)
-    if named:
-        return named[-1], "named in a cubin"
+def _toolkit(named: set[str], sets: tuple[CodeSet, ...]) -> tuple[str, str]:
+    """The CUDA release that made the code, and what shows it: the newest sign of all, as parts can be older.
+
+    ``named`` are releases that cubins name as their makers.
+    """
+    signs = [(_numbers(release), release, "named in a cubin") for release in named]
     codes = {code for each in sets for code in each.codes}
     versions = sorted({code.version for code in codes if code.kind in ("ptx", "relocatable ptx")}, key=_numbers)
-    if versions:
-        release = drivers.cuda_of_ptx(versions[-1]).value
-        return release or "", f"PTX {versions[-1]}" if release else ""
+    release = drivers.cuda_of_ptx(versions[-1]).value if versions else None
+    if release:
+        signs.append((_numbers(release), release, f"PTX {versions[-1]}"))
+    if signs:
+        return max(signs)[1:]
     formats = {code.version for code in codes if code.kind == "cubin" and code.arch < 100}
     if "1.8" in formats:
         return ">= 13.0", "cubin format 1.8"

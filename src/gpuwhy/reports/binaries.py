@@ -36,7 +36,7 @@ def _lines(inspection: Inspection, verbose: bool) -> Iterator[Line]:
         yield f"for {named}compute capability {inspection.compute_capability}{driver}", HEADING
     for wheel in inspection.wheels:
         yield from _wheel(wheel, verbose)
-    shown = _worth_showing(inspection.files, verbose)
+    shown = _worth_showing(inspection, verbose)
     names = _names(shown)
     rows = [_row(name, file) for name, file in zip(names, shown, strict=True)]
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
@@ -52,14 +52,21 @@ def _lines(inspection: Inspection, verbose: bool) -> Iterator[Line]:
             yield from _details(file)
         elif file.problems:
             yield f"    incomplete: {file.problems[0]}", UNSURE
-    yield from _without_code(inspection.files, verbose)
+    if not inspection.kernel:
+        yield from _without_code(inspection.files, verbose)
     for message in inspection.unreadable:
         yield f"cannot be read: {message}", BAD
     yield from _sum(inspection)
 
 
-def _worth_showing(files: tuple[InspectedFile, ...], verbose: bool) -> tuple[InspectedFile, ...]:
-    """Without -v, files without any device code are counted at the end, unless there is nothing else."""
+def _worth_showing(inspection: Inspection, verbose: bool) -> tuple[InspectedFile, ...]:
+    """Without -v, files without any device code are counted at the end, unless there is nothing else.
+
+    When a kernel was asked for, those with it, and those that could not be looked into.
+    """
+    files = inspection.files
+    if inspection.kernel:
+        return tuple(file for file in files if file.kernels or file.problems)
     chosen = tuple(file for file in files if verbose or not _is_plain(file))
     return chosen if chosen or len(files) > 3 else files
 
@@ -203,7 +210,7 @@ def _without_code(files: tuple[InspectedFile, ...], verbose: bool) -> Iterator[L
 def _sum(inspection: Inspection) -> Iterator[Line]:
     failing = sum(file.verdict is not None and file.verdict.runs is False for file in inspection.files)
     judged = sum(file.verdict is not None and file.verdict.containers > 0 for file in inspection.files)
-    if judged > 1:
+    if judged > 1 and not inspection.kernel:
         style = BAD if failing else GOOD
         yield f"{failing} of {judged} files with device code cannot run there", style
     if inspection.kernel:
