@@ -135,7 +135,12 @@ class _Complaints:
         if event.tool == "python":
             return echoes.is_telling(event.text)
         said = [line.number for line in log.lines if line.text.strip()]
-        return len(said) <= PASTED_LINES or event.span.last >= said[-LAST_LINES]
+        is_end = event.span.last >= said[-LAST_LINES:][0] and not _is_called_warning(event)
+        return len(said) <= PASTED_LINES or is_end
+
+
+def _is_called_warning(event: Event) -> bool:
+    return "warning:" in event.text.partition("\n")[0].lower()
 
 
 def _is_severe(event: Event) -> bool:

@@ -77,8 +77,19 @@ NOISE = (
     r"pynvml package is deprecated",
     r"`torch_dtype` is deprecated",
     r"Ignored the following (?:versions|yanked versions) that require|Ignored the following yanked versions",
+    r"is over 95% full, available space: (?:[5-9]|\d{2,9})\.\d{1,6} GB",
+    r"Using default (?:MoE|W8A8|MoE kernel|W8A8 Block FP8 kernel) .{0,20}config\b.{0,40}sub-optimal|Not enough SMs to use max_autotune_gemm",
+    r"TORCH_CUDA_ARCH_LIST is not set, all archs for visible cards|OutOfMemoryError caught, trying smaller batch",
+    r"MoE config file not found|Fused weight gradient accumulation is not available|Running on a system without NVSwitch",
+    r"Need to compile C\+\+ extensions to use all xFormers features|A matching Triton is not available",
+    r"destroy_process_group\(\) was not called before program exit|Unable to resolve hostname to a \(local\) address\. Using the loopback",
     r"add_prefix_space|Special tokens have been added",
 )
+QUOTATIONS = (
+    r"^Input: \{|\b[Rr]eceived request \S{1,200}: prompt: ['\"]|\"prompt(?:_preview|_text)?\": ?\"",
+    r"^\S{0,300}::test_.{0,300} (?:PASSED|XFAIL|XPASS|SKIPPED)\b",
+)
+"""Lines that hold words of others: a prompt that is logged, the name of a test that passed."""
 TELLING = (
     r"(?i)not compatible|incompatible|cannot|can't|could not|unable to|not enough|insufficient|no longer|failed|error\b|not supported|unsupported|was (?:built|compiled) (?:for|using|against)"
     r"|mismatch|corrupt|missing|no space|out of memory|too old|invalid|denied"
@@ -90,6 +101,7 @@ ECHO_XIDS = frozenset({45, 154})
 _BACKWARDS = Pattern("|".join(POINTING_BACKWARDS))
 _NOISE = Pattern("|".join(NOISE))
 _TELLING = Pattern(TELLING)
+_QUOTATIONS = Pattern("|".join(QUOTATIONS))
 LONGEST = 4000
 
 
@@ -101,6 +113,12 @@ def points_backwards(text: str) -> bool:
 def is_noise(text: str) -> bool:
     """Whether a warning is one that reporters blame and that harms nobody."""
     return _NOISE.search(text[:LONGEST]) is not None
+
+
+def is_quotation(text: str) -> bool:
+    """Whether a line only passes on what somebody wrote: a user's prompt can be a whole crash."""
+    shown = text[:LONGEST]
+    return ("rompt" in shown or "::test_" in shown) and _QUOTATIONS.search(shown) is not None
 
 
 def is_telling(text: str) -> bool:

@@ -356,6 +356,8 @@ def _line_of(lines: Sequence[LogLine], found: tracebacks.Traceback, block: Raise
 
 def _of_line(log: Log, lines: Sequence[LogLine], at: int, wanted: int, quoted: set[int]) -> tuple[Event | None, int]:
     line = lines[at]
+    if echoes.is_quotation(line.text):
+        return None, at + 1
     exception = _exception_in(line) if wanted & _EXCEPTION else None
     if exception is not None:
         event, end = _of_exception(log, lines, at, *exception)

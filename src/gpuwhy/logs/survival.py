@@ -34,7 +34,9 @@ def _caught(own: Sequence[Event], work: Work) -> list[int]:
             end = event
         if not event.is_fatal:
             continue
-        if event.kind in _ENDS or event.is_echo:
+        if event.kind not in ("kernel", "unit") and work.has_passed(event.span.log, event.span.last):
+            survived.append(at)
+        elif event.kind in _ENDS or event.is_echo:
             end = event
         elif event.kind == "exception":
             before = end.span.first if end is not None and end.span.log == event.span.log else None

@@ -73,8 +73,11 @@ def is_frame(text: str) -> bool:
 
 
 def is_ignored(lines: Sequence[LogLine], head: int) -> bool:
-    """Whether Python itself says that the exception whose traceback begins at ``lines[head]`` stopped nothing."""
-    return head > 0 and lines[head - 1].text.startswith("Exception ignored ")
+    """Whether the line above says that the exception whose traceback begins at ``lines[head]`` stopped nothing.
+
+    The first is Python's own, the second xFormers', which goes on without Triton.
+    """
+    return head > 0 and lines[head - 1].text.startswith(("Exception ignored ", "A matching Triton is not available"))
 
 
 def is_chain(text: str) -> bool:

@@ -30,18 +30,23 @@ _ANSWERED = Pattern(
 )
 _WORKED = Pattern(
     r"gen(?:eration)? throughput(?: \(token/s\))?: (?!0(?:\.0{1,3})?\b)\d|\b[Oo]utput generated in \d|\bPrompt executed in \d|Generate: ?\d{1,6}\.\d{1,3}s"
-    r"|\b(?:[Ss]tep|[Ii]ter(?:ation)?|[Ee]poch)\b.{0,300}\bloss['\"]?\b|\['\"]?(?:lm |train_)?loss['\"]?[:=] ?\d|^\{'loss': \d|^\[\d{1,4}\] loss \d|^\[\d\d:\d\d\.\d{3} --> \d\d:\d\d\.\d{3}\]"
+    r"|\b(?:[Ss]tep|[Ii]ter(?:ation)?|[Ee]poch)\b.{0,300}loss['\"]?[:= ]|\['\"]?(?:lm |train_)?loss['\"]?[:=] ?\d|^\{'loss': \d|^\[\d{1,4}\] loss \d|^\[\d\d:\d\d\.\d{3} --> \d\d:\d\d\.\d{3}\]"
     r"|(?:Connected all (?:rings|trees)|Init COMPLETE)\b"
 )
 _FINISHED = Pattern(
     r"^\s*Successfully (?:installed|built|tagged)\b|^-- Build files have been written to|\bWriting best config\b|\bAutotuning process ends\b|\bFinished loading JIT ops\b|\bexits successfully\b"
-    r"|finished with status 'done'|\bfinished: exit code: 0\b|^=+ (?:\d{1,6} (?:passed|skipped|deselected|xfailed|xpassed|warnings?)(?:, )?){1,6} in [\d.]{1,12}s|\bGenerated CDI spec\b|^\[\d{1,5}/\d{1,5}\] Linking "
+    r"|finished with status 'done'|\bfinished: exit code: 0\b|\bGenerated CDI spec\b|^\[\d{1,5}/\d{1,5}\] Linking "
     r"|^\s*saved (?:out|checkpoint|model|to)\b|\bNormal\s{1,20}Started\b.{0,200}Started container|\bSuccessfully assigned\b"
     r"|fired up and ready to roll|Application startup complete|server is listening on|\(healthy\)|llama runner started in|: Connected$"
+)
+_TESTED = Pattern(
+    r"^=+ (?:\d{1,6} (?:passed|skipped|deselected|xfailed|xpassed|warnings?)(?:, )?){1,6} in [\d.]{1,12}s"
 )
 LONGEST = 2000
 ANSWERS = 5
 """So many answers show that a process went on, although others of its group died later."""
+LAST_LINES = 5
+"""A run of tests is summed up at the very end."""
 ENOUGH = 2
 """So many show it where nothing fatal follows: one that was under way may still end after a failure."""
 
@@ -64,6 +69,13 @@ class Work:
     def had_worked(self, log: str, before: int) -> bool:
         """Whether the program did any work before line ``before``."""
         return _between(self._signs(log)[0], 0, before) > 0
+
+    def has_passed(self, log: str, after: int) -> bool:
+        """Whether what was said in line ``after`` belongs to a run of tests of which none failed."""
+        found = self._logs.get(log)
+        return found is not None and any(
+            _TESTED.search(line.text[:LONGEST]) for line in found.lines[-LAST_LINES:] if line.number > after
+        )
 
     def last(self, log: str) -> int:
         """The number of the last line that shows it; 0 when none does."""
@@ -105,6 +117,6 @@ def _signs(log: Log) -> tuple[tuple[int, ...], tuple[int, ...]]:
         shown = log.lines[at].text[:LONGEST]
         if _ANSWERED.search(shown) or _WORKED.search(shown):
             done.append(log.lines[at].number)
-        elif _FINISHED.search(shown):
+        elif _FINISHED.search(shown) or _TESTED.search(shown):
             finished.append(log.lines[at].number)
     return tuple(done), tuple(finished)

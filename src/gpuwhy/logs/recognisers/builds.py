@@ -64,6 +64,8 @@ _ONLY_SUMS_UP = Pattern(
     r"ld returned|compilation terminated|errors? detected in the compilation of|Ptx assembly aborted due to errors|Configuring incomplete|Failed to build|could not compile `|Could not build wheels|ResolutionImpossible"
 )
 _WARNING = Pattern(r": warning(?: #?\S{1,20})?:|\b(?:ptxas|nvcc|nvlink) (?:warning|info) *:")
+_STATUS = "-- Could NOT find"
+"""CMake goes on without an optional package; one that is required gives ``CMake Error`` as well."""
 LONGEST = 2000
 
 
@@ -83,7 +85,7 @@ def recognise(text: str) -> Recognised | None:
             tool,
             detail,
             is_echo=_is_echo(tool, shown, detail),
-            is_fatal=True,
+            is_fatal=not shown.lstrip().startswith(_STATUS),
             takes_more=tool in ("cmake", "uv"),
         )
     return None

@@ -18,7 +18,7 @@ from gpuwhy.logs.recognisers._types import Recognised
 LITERALS = (
     "nvidia-container-cli", "OCI runtime", "docker: Error", "Error response from daemon", "nresolvable CDI devices", "unable to start container process", "OOMKilled", "TaskOOM",
     "CrashLoopBackOff", "Back-off ", "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "CreateContainer", "RunContainerError", "ContainerCannotRun", "StartError", "FailedScheduling",
-    "Insufficient ", "Evicted", "low on resource", "FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "Unhealthy", "probe failed", "UnexpectedAdmissionError", "Exit Code:",
+    "Insufficient ", "Normal ", "Evicted", "low on resource", "FailedCreatePodSandBox", "FailedMount", "FailedAttachVolume", "Unhealthy", "probe failed", "UnexpectedAdmissionError", "Exit Code:",
     "Exited (", " exited with code ", "OutOfmemory", "DeadlineExceeded", "NodeNotReady", "ContainerStatusUnknown", "Preempt", "FailedPreStopHook", "failed to create shim", "Error: crun", "Error: runc", "Error: stat /dev",
     "no runtime for", "kubelet ", "default-scheduler", "container_oom", '"ExitCode":', "FailedKillPod", "SystemOOM", "Status:         Failed",
 )  # fmt: skip
@@ -146,6 +146,8 @@ def _of_kubernetes(text: str) -> Recognised | None:
 
 
 def _of_event(kind: str, reason: str, rest: str) -> Recognised | None:
+    if kind == "Normal" and reason == "Scheduled":
+        return Recognised("unit", "kubernetes", {"state": "scheduled"})
     if kind == "Normal" and reason not in ("BackOff", "Preempted", "NodeNotReady"):
         return None
     known = _EVENTS.get(reason)
@@ -167,7 +169,7 @@ def _of_event(kind: str, reason: str, rest: str) -> Recognised | None:
     if reason == "Failed" and ("ImagePullBackOff" in rest or "Error: " in rest):
         is_echo = "ImagePullBackOff" in rest or "ErrImagePull" in rest
     ended = _ended("kubernetes", result, is_echo=is_echo, reason=reason, **detail)
-    if reason == "Unhealthy" and "Readiness" in rest:  # every model that loads longer than a second has some
+    if reason == "Unhealthy" and ("Readiness" in rest or "Startup" in rest):  # a model that loads has some of these
         return msgspec.structs.replace(ended, is_fatal=False)
     return ended
 

@@ -62,12 +62,24 @@ _OTHERS: tuple[tuple[str, Pattern, bool], ...] = (
     ("allocation", Pattern(r": page allocation failure: order:\d"), False),
     ("pcie", Pattern(r"pciehp: Slot\(.{1,20}\): (?:Link Down|Card not present)"), True),
     ("disk", Pattern(r"\bI/O error, dev |EXT4-fs error|XFS .{0,60}(?:[Cc]orruption|I/O [Ee]rror)|nvme .{0,60}(?:timeout|controller is down)"), False),
-    ("mlx5", Pattern(r"mlx5_core .{0,200}(?:error|[Ll]ink down|fail)"), True),
+    ("mlx5", Pattern(r"mlx5_core (?!.{0,80}(?:device \[[0-9a-f:]{9}\] error status/mask|severity=Correct)).{0,200}(?:error|[Ll]ink down|fail)"), True),
 )  # fmt: skip
 _UNIT_IN_PATH = Pattern(r"/([^/,\s]{1,200}\.(?:service|scope|slice))(?=/|$)")
 _CONTAINER_IN_PATH = Pattern(r"(?:docker[-/]|libpod-|cri-containerd-|crio-|nerdctl-)([0-9a-f]{12,64})")
 _POD_IN_PATH = Pattern(r"pod([0-9a-f]{8}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{4}[-_][0-9a-f]{12})")
+_DESKTOP = Pattern(
+    r"^(?:gnome-|gjs|gsd-|gvfs|nautilus|tracker-|localsearch|evolution|mutter|kwin|plasma|kded|ksmserver|dolphin|baloo|akonadi|Xorg$|Xwayland|xfce|xfwm|xdg-|cinnamon|caja|nemo|marco|firefox|Web Content|"
+    r"Isolated Web|chrome|chromium|brave|msedge|electron|slack|discord|spotify|teams|zoom|steam|telegram|thunderbird|libreoffice|soffice|vlc|totem|pipewire|wireplumber|pulseaudio|cups|update-manager|"
+    r"update-notifier|packagekit|apport|snap-store|gnome|bluetoothd|ibus|fcitx|code$|cursor$)",
+    re.IGNORECASE,
+)
+"""Programs of a desktop: their crashes are nothing of a service's."""
 LONGEST = 2000
+
+
+def is_of_desktop(program: str) -> bool:
+    """Whether a program, by its name, is one of a desktop."""
+    return _DESKTOP.match(program) is not None
 
 
 def recognise(text: str) -> Recognised | None:
@@ -96,7 +108,7 @@ def _segfault(found: re.Match[str]) -> Recognised:
     module = _MODULE.search(found["rest"])
     if module is not None:
         detail["module"] = module["module"]
-    return Recognised("kernel", "segfault", detail, is_fatal=True)
+    return Recognised("kernel", "segfault", detail, is_fatal=not is_of_desktop(found["name"]))
 
 
 def _device(text: str) -> dict[str, str]:

@@ -11,7 +11,7 @@ import re
 
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers._types import Recognised
-from gpuwhy.logs.recognisers.kernel import unit_of_cgroup
+from gpuwhy.logs.recognisers.kernel import is_of_desktop, unit_of_cgroup
 
 LITERALS = (
     ".service", ".scope", "Started ", "Starting ", "Stopped ", "supervisord", "exited: ", "Scheduled restart", "oomd", "dumped core", "entered FATAL state",
@@ -69,7 +69,8 @@ def _other(text: str) -> Recognised | None:
     found = _DUMPED.match(text)
     if found is not None:
         detail = {"state": "dumped", "pid": found["pid"], "process": found["process"]}
-        return Recognised("unit", "systemd-coredump", detail, is_echo=True, is_fatal=True)
+        is_fatal = not is_of_desktop(found["process"])
+        return Recognised("unit", "systemd-coredump", detail, is_echo=True, is_fatal=is_fatal)
     found = _FATAL_STATE.search(text)
     if found is not None:
         detail = {"state": "failed", "result": "start-limit-hit"}
