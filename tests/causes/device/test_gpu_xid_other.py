@@ -116,3 +116,7 @@ def test_somebodys_words_are_likely_at_most(judge_report: Judge, finding: Find) 
 def test_a_fault_of_last_week_is_not_todays(judge_report: Judge, finding: Find) -> None:
     text = f"2025-03-03 04:44:24 n1 kernel: {GSP}2025-03-12 10:00:00 ERROR torch.AcceleratorError: CUDA error: unspecified launch failure\n"  # fmt: skip
     assert finding(judge_report(text), CAUSE).certainty is Certainty.POSSIBLE
+
+
+def test_numbers_of_other_programs_are_none(judge_report: Judge) -> None:
+    assert CAUSE not in names(judge_report("LOG: recovery of xid 731 done\nImportError: x\n"))

@@ -113,3 +113,21 @@ def test_near_misses(judge_report: Judge, text: str) -> None:
 def test_engines_that_map_their_model_come_last(judge_report: Judge, finding: Find) -> None:
     text = "ollama serve\nllama runner started\nSIGBUS: bus error\nPC=0x7f m=5 sigcode=2 addr=0x7f\n"
     assert finding(judge_report(text), CAUSE).strength < 40
+
+
+NGC = "NOTE: The SHMEM allocation limit is set to the default of 64MB.  This may be\n   insufficient for PyTorch.  NVIDIA recommends the use of the following flags:\n   docker run --gpus all --ipc=host --ulimit memlock=-1 --ulimit stack=67108864 ...\n"
+
+
+def test_the_banner_of_an_image_counts_beside_a_bus_error_only(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(NGC + "Bus error (core dumped)\n"), CAUSE)
+    assert found.certainty is Certainty.LIKELY
+    assert any("SHMEM" in evidence.quote for evidence in found.evidence)
+    assert CAUSE not in names(judge_report(NGC + "ImportError: cannot import name 'x' from 'vllm'\n"))
+
+
+@pytest.mark.parametrize("text", [
+    "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.\n",
+    "RuntimeError: Failed to allocate dynamic shared memory for kernel: 166912 bytes\n",
+])  # fmt: skip
+def test_shared_memory_on_the_chip_is_another_thing(judge_report: Judge, text: str) -> None:
+    assert CAUSE not in names(judge_report(text))

@@ -206,6 +206,8 @@ def _fault(
         return None
     number = int(groups.get("number") or groups.get("passed") or -1)
     is_mild = False
+    if sign == TYPED_XID.name and number not in origins.XID_ORIGINS:
+        return None  # databases and file systems have numbers of that name, too
     if sign == SXID.name:
         part, is_mild = origins.LINK, origins.is_harmless_sxid(number, groups.get("severity", ""))
     elif number >= 0:

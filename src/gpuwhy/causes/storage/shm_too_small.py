@@ -25,6 +25,11 @@ _SIZE = re.compile(r"\(size (?P<size>\d{3,15})\)|to (?P<to>\d{3,15}) bytes|reque
 _STALE = re.compile(r"worked (?:before|yesterday|days|for)|after (?:a |several |some )?(?:crash|restart)|stale|left[- ]?over|leftover|previous run", re.IGNORECASE)  # fmt: skip
 _MAP_WEIGHTS = ("ollama", "llama.cpp")
 """They map their model file and share no memory: a bus error of theirs is that of the file or its disk."""
+_ON_CHIP = re.compile(
+    r"out of resource|per[- ]block|dynamic|\bsmem\b|\bkernel\b|cudaFunc|Hardware limit|carve-?out|multiprocessor",
+    re.IGNORECASE,
+)
+"""Shared memory of a GPU's multiprocessors: another thing of the same name."""
 _GUESSED = re.compile(r"possible|might be", re.IGNORECASE)
 _GIVEN = re.compile(
     r"\b(?:run|create)\b.{0,400}--(?:shm-size|ipc)[= ]|^\s{0,12}--(?:shm-size|ipc)[= ]|shm_size:|ipc: ?[\"']?host|medium: ?[\"']?Memory",
@@ -54,6 +59,7 @@ _BUS = r"(?<!PCIe )(?<!PCI )\bBus error(?!: severity)\b|\bSIGBUS\b|\bsignal[: ]{
             r"/dev/shm\S{0,200}.{0,60}(?:No space left|is full|too small|full\b)|(?:No space left|not enough (?:free )?space|[Ii]nsufficient (?:free )?space).{0,60}/dev/shm|Usage of EmptyDir volume \"\S{0,40}shm\S{0,40}\" exceeds the limit|[Uu]nable to (?:initialize|grow|create|allocate|extend) (?:the )?shared memory.{0,200}|(?:[Ff]ailed|unable|[Cc]ould not) to (?:create|allocate|grow|initialize|extend|reserve) .{0,40}shared[ -]memory(?!_).{0,160}|not enough space for the shared-memory backing file|exceeds /dev/shm size|[Nn]ot enough shared memory|shared memory (?:region|segment|pool|size) (?:is )?(?:too small|exhausted)|(?:run|running|try).{0,40}--shm-size",
         ),
         says("ray-warns", "/dev/shm has only", r"/dev/shm has only (?P<bytes>\d{1,15}) bytes available"),
+        says("image-warns", "shmem allocation limit", r"SHMEM allocation limit is set to the default of 64 ?MB"),
         space.NO_SPACE,
         says("bus-error", ("bus error", "sigbus", "signal 7", "signal: 7", "exit code", "exitcode", "exit status", "exited with", "status=", "non-existent physical"), _BUS),
         says("killed-worker", "killed by signal", r"DataLoader worker \(pid\W{1,4}\d{1,9}\) is killed by signal: Bus error"),
@@ -109,13 +115,16 @@ def _stated(case: Case) -> Match | None:
     full = next((m for m in case.all(space.NO_SPACE.name) if not m.is_code and space.is_shared(m) and not space.is_of_other_tables(m)), None)  # fmt: skip
     if full is not None:
         return full
-    return next((m for m in case.all("named", "ray-warns") if not m.is_code and m.line.level != "debug" and not _GIVEN.search(m.text)), None)  # fmt: skip
+    return next((m for m in case.all("named", "ray-warns") if not m.is_code and m.line.level != "debug" and not _GIVEN.search(m.text) and not _ON_CHIP.search(m.text)), None)  # fmt: skip
 
 
 def _verdict(case: Case, match: Match, shm: Space | None, *, is_stated: bool) -> Verdict:
-    certainty, strength = _certainty(match, shm, case.engine, is_stated=is_stated)
+    warned = case.found("image-warns", "ray-warns")
+    certainty, strength = _certainty(match, shm, case.engine, is_stated=is_stated, is_warned=warned is not None)
     seen = case.evidence(match, _STATEMENT.get(match.sign, "shared memory has no space left"))
     known = (shm.evidence,) if shm is not None else ()
+    if not known and warned is not None and warned is not match:
+        known = (case.evidence(warned, "it has the default size"),)
     needed = _needed(case)
     return Verdict(
         certainty=certainty,
@@ -145,7 +154,9 @@ _STATEMENT = {
 }
 
 
-def _certainty(match: Match, shm: Space | None, engine: str, *, is_stated: bool) -> tuple[Certainty, int]:
+def _certainty(
+    match: Match, shm: Space | None, engine: str, *, is_stated: bool, is_warned: bool
+) -> tuple[Certainty, int]:
     is_tight = shm is not None and ((shm.available is not None and shm.available < _TIGHT) or (shm.available is None and (shm.size or 0) <= _DEFAULT))  # fmt: skip
     is_small = shm is not None and shm.size is not None and shm.size < _SMALL
     if match.sign == "ray-warns":
@@ -155,7 +166,7 @@ def _certainty(match: Match, shm: Space | None, engine: str, *, is_stated: bool)
         has_room = shm is not None and shm.available is not None and shm.available > _ROOMY
         is_certain = is_literal and not has_room and (match.sign != "torch-workers" or not _GUESSED.search(match.text))
         return (Certainty.PROVEN, 84) if is_certain else (Certainty.LIKELY, 76 if is_literal else 58)
-    if is_tight or is_small:
+    if is_tight or is_small or is_warned:
         return Certainty.LIKELY, 66
     if match.sign == "killed-worker":
         return Certainty.LIKELY, 62
