@@ -186,3 +186,31 @@ def test_a_list_of_which_vllm_supports_nothing(judge_report: Judge, finding: Fin
     found = finding(judge_report(text), CAUSE)
     assert (found.certainty, found.component) == (Certainty.PROVEN, "vllm")
     assert {remedy.name for remedy in found.remedies} == {"TORCH_CUDA_ARCH_LIST"}
+
+
+BUILT = "RUN pip install git+https://example.org/exllamav2 --no-build-isolation\n"
+NO_IMAGE = '  File "/v/lib/python3.10/site-packages/exllamav2/linear.py", line 2, in load\n    self.q_handle = ext_c.make_q_matrix(\nRuntimeError: CUDA error: no kernel image is available for execution on the device\n'
+
+
+@pytest.mark.parametrize("shown", [
+    'ENV TORCH_CUDA_ARCH_LIST="8.0;8.6"\n',
+    "docker build --build-arg TORCH_CUDA_ARCH_LIST=8.0 -t ours .\n",
+    "$ echo $TORCH_CUDA_ARCH_LIST\n9.0\n",
+    "$ printenv TORCH_CUDA_ARCH_LIST\n9.0\n",
+])  # fmt: skip
+def test_a_list_that_the_report_shows_beside_a_build_of_its_own(judge_report: Judge, shown: str) -> None:
+    first = judge_report(shown + BUILT + NO_IMAGE).findings[0]
+    assert (first.cause, first.component, first.certainty) == (CAUSE, "exllamav2", Certainty.LIKELY)
+    assert first.remedies[0].name == "TORCH_CUDA_ARCH_LIST"
+
+
+def test_a_build_of_its_own_makes_a_list_possible(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report(BUILT + NO_IMAGE), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert "env.TORCH_CUDA_ARCH_LIST" in [missing.key for missing in found.missing]
+
+
+def test_near_miss_a_list_says_nothing_of_a_published_wheel(judge_report: Judge) -> None:
+    judged = judge_report('docker run -e TORCH_CUDA_ARCH_LIST="8.9" vllm/vllm-openai\n' + NO_IMAGE)
+    assert judged.findings[0].cause == "binary-lacks-arch"
+    assert CAUSE not in [found.cause for found in judged.findings if found.certainty is not Certainty.POSSIBLE]

@@ -162,3 +162,8 @@ def test_an_image_for_another_generation(judge_report: Judge, finding: Find) -> 
 def test_the_kernels_of_a_python_package_are_its_engines(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(traceback_in(("faster_whisper/transcribe.py", "self.model.encode(features)"))), CAUSE)
     assert found.component == "ctranslate2"
+
+
+def test_flash_attention_inside_vllm_s_wheel_is_vllm_s(judge_report: Judge, finding: Find) -> None:
+    frames = ("vllm/vllm_flash_attn/flash_attn_interface.py", "out, lse = torch.ops._vllm_fa2_C.varlen_fwd(")
+    assert finding(judge_report(traceback_in(frames)), CAUSE).component == "vllm"

@@ -161,3 +161,10 @@ def test_a_build_that_sees_no_gpu_and_is_told_no_target(judge_report: Callable[.
 def test_another_index_error_is_not_about_targets(judge_report: Callable[..., Judgement]) -> None:
     log = 'File "/srv/app.py", line 3, in pick\n    return names[5]\nIndexError: list index out of range\n'
     assert judge_report(log).findings == ()
+
+
+def test_an_engine_file_of_another_gpu(judge_report: Judge) -> None:
+    text = "[TRT] [E] 6: The engine plan file is generated on an incompatible device, expecting compute 8.0 got compute 8.6, please rebuild.\n"
+    judged = judge_report(text)
+    assert [found.cause for found in judged.findings] == ["build-target-wrong", "binary-lacks-arch"]
+    assert (judged.findings[0].component, judged.findings[0].remedies[0].name) == ("tensorrt", "engine")

@@ -133,3 +133,9 @@ def test_a_newer_c_library_asks_for_a_newer_toolkit_and_no_other_gcc(judge_repor
 def test_windows_without_a_compiler(judge_report: Judge, finding: Find, line: str) -> None:
     found = finding(judge_report(line + "\n"), CAUSE)
     assert found.remedies[0].name == "visual-studio-build-tools"
+
+
+def test_deepspeed_without_ninja(judge_report: Judge, finding: Find) -> None:
+    text = '  File "/v/lib/python3.10/site-packages/deepspeed/ops/op_builder/builder.py", line 496, in jit_load\nRuntimeError: Unable to JIT load the cpu_adam op due to ninja not being installed.\n'
+    found = finding(judge_report(text), CAUSE)
+    assert (found.component, found.remedies[0].name) == ("deepspeed", "ninja")

@@ -143,3 +143,10 @@ def test_a_target_that_cuda_13_dropped(judge_report: Judge, finding: Find) -> No
     found = finding(judgement, CAUSE)
     assert judgement.findings[0] is found
     assert remedies(found)[-1] == ("toolkit", "cuda", "<13")
+
+
+def test_native_is_a_word_that_old_compilers_lack(judge_report: Judge) -> None:
+    text = "nvcc fatal   : Value 'native' is not defined for option 'gpu-architecture'\nmake: *** [Makefile:245: ggml-cuda.o] Error 1\n"
+    first = judge_report(text).findings[0]
+    assert first.cause == "toolkit-too-old-for-library"
+    assert ("toolkit", ">=11.6") in [(remedy.kind, remedy.value) for remedy in first.remedies]

@@ -74,7 +74,15 @@ WITHOUT_TORCH = components.BUILDS_OF_LLAMA | {
 _NATIVE_PARTS = {"faster-whisper": "ctranslate2", "whisperx": "ctranslate2"}
 """Python packages whose kernels are those of another one, whose frames no traceback shows."""
 _OPERATION = re.compile(r"\btorch\.ops\.(?P<space>\w+)|\b(?P<module>[a-z]\w{2,40})\.\w+\(")
-_SPACES = {"_c": "vllm", "_moe_c": "vllm", "_c_cache_ops": "vllm", "_c_custom_ar": "vllm", "_rocm_c": "vllm"}
+_SPACES = {
+    "_c": "vllm",
+    "_moe_c": "vllm",
+    "_c_cache_ops": "vllm",
+    "_c_custom_ar": "vllm",
+    "_rocm_c": "vllm",
+    "_vllm_fa2_c": "vllm",
+    "_vllm_fa3_c": "vllm",
+}
 _TORCH_CALL = re.compile(r"\btorch\.(?!ops\b)\w+(?:\.\w+)*\(|\.(?:to|cuda|float|half|bfloat16|zero_|fill_)\(")
 _PASSING = re.compile(
     r"torch/(?:_ops|_library|utils/_contextlib|nn/modules/module|autograd/function|_dynamo|_inductor|compiler|fx|jit/_script)"
@@ -226,6 +234,8 @@ def _of_frame(frame: Frame) -> str | None:
         component = _SPACES.get(space) or components.canonical(space)
         if component is not None and component not in PURE_PYTHON and component != "torch":
             return component
+    if "/vllm/vllm_flash_attn/" in frame.path:
+        return "vllm"  # a copy inside vLLM's own wheel
     component = components.component_of_module(frame.path)
     if component is None or component in ("python", "cuda-toolkit", "driver"):
         return None

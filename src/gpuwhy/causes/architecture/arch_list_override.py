@@ -318,9 +318,9 @@ def _leaves_out_gpu(
 ) -> Clash | None:
     """What was built for the list has no code for the GPU. Lists say nothing about binaries that were published."""
     capability = gpus.capability if isinstance(gpus, Gpus) else None
-    if not known or capability is None:
-        return None
     image = images.read_missing_image(case, gpus, torch)
+    if not known or capability is None:
+        return None if image is None else _may_leave_out_gpu(case, known, image)
     match = image.match if image is not None else case.found("no-compiled-kernel")
     if match is None:
         return None
@@ -339,6 +339,24 @@ def _leaves_out_gpu(
             why = f"{each.value} holds nothing that runs on compute capability {capability}"
             return Clash(match, each.name, component, why, Certainty.PROVEN if shown else Certainty.LIKELY, 82 if built_here or is_jit else 60, each, ("build-target-wrong", "binary-lacks-arch"))  # fmt: skip
     return None
+
+
+def _may_leave_out_gpu(case: Case, known: tuple[ArchList, ...], image: images.MissingImage) -> Clash | None:
+    """A library that was built here lacks the GPU; the list, or the GPU, is not known."""
+    built = case.found(own_build.BUILT_HERE.name)
+    if built is None or not image.is_plain or image.is_torch_own or image.jit_targets is not None:
+        return None
+    variable = lists.variable_for(image.component)
+    rivals = ("build-target-wrong", "binary-lacks-arch")
+    stated = next(
+        (each for each in known if each.name in (TORCH, lists.CMAKE, "CUDAARCHS") and each.capabilities), None
+    )
+    if stated is not None and image.capability is None:
+        why = f"the build was given {stated.value}, and its result has nothing for this GPU"
+        return Clash(image.match, stated.name, image.component, why, Certainty.LIKELY, 66, stated, rivals)
+    if known or case.found(lists.NOT_SET.name) is not None or case.facts.value(f"env.{variable}", "") is None:
+        return None
+    return Clash(image.match, variable, image.component, "a list would have to leave this GPU out", Certainty.POSSIBLE, 34, None, rivals)  # fmt: skip
 
 
 def _same_targets(each: ArchList, targets: tuple[str, ...] | None) -> bool:

@@ -174,7 +174,7 @@ def _by_knowledge(is_outside: bool | None, *, is_proof: bool) -> Certainty:
 
 
 def _refused(case: Case, gpus: Gpus | Unknown) -> Judgement:
-    match = case.found(*(sign.name for sign in _REFUSALS))
+    match = _first_refusal(case)
     if match is None or (match.sign == "refused-architecture" and not _GPU_CODE.search(_surroundings(match))):
         return _xformers(case)
     stated = next((match.group(name) for name in ("sm", "sm2", "sm3", "sm4") if match.group(name)), None)
@@ -190,6 +190,15 @@ def _refused(case: Case, gpus: Gpus | Unknown) -> Judgement:
         45 if match.sign == "cudnn-refuses" else 75,
         gpus.evidence if isinstance(gpus, Gpus) else (),
     )
+
+
+def _first_refusal(case: Case) -> Match | None:
+    """The earliest refusal; of a message that a program repeats before the traceback, the one that was raised."""
+    first = case.found(*(sign.name for sign in _REFUSALS))
+    if first is None or first.frames:
+        return first
+    said_again = (match for match in case.all(first.sign) if match.frames and match.text.endswith(first.text[-40:]))
+    return next(said_again, first)
 
 
 _WITH_OTHER_CAUSES = ("release-of-attention", "cudnn-refuses")

@@ -6,6 +6,7 @@ from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.architecture import _arch_lists as lists
+from gpuwhy.causes.architecture import _engine_files as engine_files
 from gpuwhy.causes.architecture import _extension_remedies as remedies
 from gpuwhy.causes.architecture import _generations as generations
 from gpuwhy.causes.architecture import _missing_image as images
@@ -21,12 +22,7 @@ from gpuwhy.model.remedy import Remedy
 
 _RIVALS = ("torch-lacks-arch", "build-target-wrong", "arch-unsupported-by-library")
 _STATED = (
-    says(
-        "tensorrt-other-gpu",
-        ("generated on an incompatible device", "engine plan file is generated", "engine was built for"),
-        r"generated on an incompatible device, expecting compute (?P<built>\d{1,2}\.\d) got compute (?P<sm>\d{1,2}\.\d)"
-        r"|engine (?:plan )?(?:file )?(?:is|was) (?:generated|built) (?:on|for) (?:an incompatible|a different) (?:device|GPU|compute)",
-    ),
+    engine_files.OF_OTHER_GPU,
     says(
         "built-without-it",
         (
@@ -58,7 +54,11 @@ _STATED = (
 """Messages in which the library itself says what it was built for."""
 
 
-@cause("binary-lacks-arch", family="Binary and architecture limits", signs=[*images.SIGNS, *warnings.SIGNS, *_STATED])
+@cause(
+    "binary-lacks-arch",
+    family="Binary and architecture limits",
+    signs=[*images.SIGNS, *warnings.SIGNS, *_STATED, *lists.SIGNS, *own_build.SIGNS],
+)
 def binary_lacks_arch(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown) -> Judgement:
     """A published extension or engine binary, not torch, has no machine code or usable PTX for this GPU.
 
@@ -154,9 +154,10 @@ def _built_here(case: Case, image: MissingImage, component: str | None) -> Evide
     named = own_build.evidence_naming_component(case, component)
     if named is not None:
         return named
-    if image.capability is None:
-        return None
     listed = lists.known_lists(case, Environment.of(case.facts))
+    if image.capability is None:
+        is_built = case.found(own_build.BUILT_HERE.name) is not None
+        return next((each.evidence for each in listed if is_built and each.capabilities), None)
     return next((each.evidence for each in listed if each.covers(image.capability) is False), None)
 
 
@@ -193,8 +194,8 @@ def _stated(case: Case, match: Match, gpus: Gpus | Unknown) -> Verdict:
     capability = (
         stated or match.group("cc") or match.group("sm") or (gpus.capability if isinstance(gpus, Gpus) else None)
     )
-    # the kernels' own texts come as often from a build of one's own; an engine file is bound to one GPU anyway
-    certainty = Certainty.LIKELY if is_engine_file else Certainty.POSSIBLE
+    # the kernels' own texts come as often from a build of one's own; an engine file mostly does
+    certainty = Certainty.POSSIBLE
     if packed is not None:
         certainty = Certainty.PROVEN
     elif not is_engine_file and match.event is not None and match.sign == "built-without-it":
@@ -211,31 +212,12 @@ def _stated(case: Case, match: Match, gpus: Gpus | Unknown) -> Verdict:
         explains=case.explains(match),
         missing=_missing(case, component),
         rivals=("build-target-wrong", "arch-unsupported-by-library"),
-        remedies=_ENGINE_FILE
+        remedies=engine_files.REMEDIES
         if is_engine_file
         else (*_other_image(packed), *remedies.for_extension(case, component, capability)),
         not_remedies=() if is_engine_file else remedies.IN_VAIN,
-        strength=75 if is_engine_file else 50,
+        strength=40 if is_engine_file else 50,
     )
-
-
-_ENGINE_FILE = (
-    Remedy(
-        kind="files",
-        name="engine",
-        value="rebuild on this GPU",
-        summary="Build the engine file again on a GPU of the kind that runs it, and delete the old one",
-        cost="minutes to an hour of building",
-        check=("trtexec --loadEngine=FILE",),
-    ),
-    Remedy(
-        kind="hardware",
-        name="gpu",
-        value="the kind it was built on",
-        summary="Run the engine file on the kind of GPU it was built on",
-        is_sure=False,
-    ),
-)
 
 
 def _other_image(packed: str | None) -> tuple[Remedy, ...]:

@@ -8,6 +8,7 @@ from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.architecture import _arch_lists as lists
+from gpuwhy.causes.architecture import _engine_files as engine_files
 from gpuwhy.causes.architecture import _extension_remedies as extensions
 from gpuwhy.causes.architecture import _missing_image as images
 from gpuwhy.causes.architecture import _own_build as own_build
@@ -47,6 +48,7 @@ class Mistake(msgspec.Struct, frozen=True):
     signs=[
         *images.SIGNS,
         images.TORCH_WARNED,
+        engine_files.OF_OTHER_GPU,
         says("no-compiled-kernel", "no compiled ", r"No compiled (?P<what>[\w: ]{3,60}?)(?: kernel)? for (?:a |this |the )?(?:compute|CUDA|device)"),
         says("kernel-built-for-other", ("but was built for sm", "requires building with sm version"), r"is for sm\d+(?:-sm\d+)?, but was built for (?P<built>sm\d+)|requires building with sm version (?P<range>sm\d+\S*), but was built for"),
         says("without-suffix", "arch conditional mma instruction used without", r"Arch conditional MMA instruction used without targeting"),
@@ -93,7 +95,8 @@ def build_target_wrong(
     """
     known = lists.known_lists(case, environment)
     mistake = (
-        _missing_image(case, gpus, torch, known)
+        _engine_file(case)
+        or _missing_image(case, gpus, torch, known)
         or _said_by_library(case, gpus, environment, known)
         or _compiled_too_low(case, gpus, environment, known)
         or _no_gpu_while_building(case)
@@ -102,6 +105,15 @@ def build_target_wrong(
         return mistake
     verdict = _verdict(case, mistake, gpus)
     return _without_any_target(case, mistake, verdict) if mistake.match.sign == "empty-arch-list" else verdict
+
+
+def _engine_file(case: Case) -> Mistake | None:
+    """An engine file holds code for the GPU on which it was built, and nobody names a target for it."""
+    match = case.found(engine_files.OF_OTHER_GPU.name)
+    if match is None:
+        return None
+    component = "tensorrt-llm" if case.engine == "tensorrt-llm" else "tensorrt"
+    return Mistake(match, "engine", component, match.group("built") or "", Certainty.LIKELY, 78)
 
 
 def _without_any_target(case: Case, mistake: Mistake, verdict: Verdict) -> Verdict:
@@ -319,6 +331,7 @@ def _verdict(case: Case, mistake: Mistake, gpus: Gpus | Unknown) -> Verdict:
 
 
 _CHOSEN_BY = {
+    "engine": "The engine file was built on another kind of GPU",
     "jit": "The run-time compilation took the target from a rule or a detection",
     "mixed": "The target was taken from the first GPU of a machine with several kinds",
     "own": "Nobody named a target for the build, and a default or a detection chose",
@@ -333,7 +346,7 @@ def _missing(case: Case, mistake: Mistake, gpus: Gpus | Unknown) -> tuple[Missin
     variable = lists.variable_for(mistake.component)
     is_known = isinstance(gpus, Gpus) and gpus.capabilities
     wanted = [
-        case.missing("gpus", "whether all GPUs are of one kind") if mistake.kind == "mixed" and not is_known else None,
+        case.missing("gpus", "whether all GPUs are of one kind") if not is_known else None,
         case.missing("failing_gpu", "which of the GPUs fails") if mistake.kind == "mixed" else None,
         case.missing("cc", "the target that is needed") if not is_known else None,
         case.missing(f"binary_archs{suffix}", "for what it was compiled", "cuobjdump --list-elf FILE.so | grep -o 'sm_[0-9a-z]*' | sort | uniq -c")
@@ -351,6 +364,8 @@ def _remedies(case: Case, mistake: Mistake, gpus: Gpus | Unknown, capability: st
     several = gpus.capabilities if isinstance(gpus, Gpus) else ()
     if mistake.kind == "mixed":
         return _for_mixed(case)
+    if mistake.kind == "engine":
+        return engine_files.REMEDIES
     component = mistake.component
     variable = lists.variable_for(component)
     wanted = several if mistake.kind == "jit" and len(several) > 1 else (capability,) if capability else several

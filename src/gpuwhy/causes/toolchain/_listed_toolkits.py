@@ -14,6 +14,7 @@ LISTED: Sign = says(
     ("/usr/local/cuda", "cuda-1", "cuda-9"),
     r"^(?P<folders>/usr/local/cuda(?:-\d{1,2}(?:\.\d)?)?/?(?:(?:[ \t]{1,8}|/)(?:/usr/local/)?cuda(?:-\d{1,2}(?:\.\d)?)?/?){0,11})$"
     r"|^(?P<names>cuda(?:-\d{1,2}(?:\.\d)?)?(?:[ \t]{1,8}cuda-\d{1,2}(?:\.\d)?){1,11})$"
+    r"|^(?P<name>cuda-\d{1,2}\.\d)$"
     r"|^[ld-][rwx-]{9}\S? .{0,120}\bcuda(?:-\d{1,2})? -> (?P<link>/?\S{0,60}cuda-\d{1,2}\.\d)/?$"
     r"|^(?P<nvcc>/usr/local/cuda-\d{1,2}\.\d)/bin/nvcc$",
 )
@@ -35,7 +36,9 @@ def listed_toolkits(case: Case) -> tuple[ListedToolkit, ...]:
     for match in case.all(LISTED.name):
         if match.is_code or (match.event is not None and match.event.kind == "exception"):
             continue
-        text = next((match.groups[name] for name in ("folders", "names", "link", "nvcc") if name in match.groups), "")
+        text = next(
+            (match.groups[name] for name in ("folders", "names", "name", "link", "nvcc") if name in match.groups), ""
+        )
         for version in _RELEASE.findall(text):
             found.setdefault(version, ListedToolkit(_ROOTS + version, version, match))
     return tuple(found.values())

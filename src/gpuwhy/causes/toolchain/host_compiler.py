@@ -50,7 +50,7 @@ _TOOLS = r"ninja|cmake|make|ld|as|rustc|cargo"
             ("no cmake_c_compiler", "no cmake_cxx_compiler", "cmake_c_compiler not set", "cmake_cxx_compiler not set", "unable to find a build program", "cmake must be installed", "cmake_make_program is not set"),
             r"No CMAKE_(?P<tool>CXX|C)_COMPILER could be found|CMAKE_(?P<tool2>CXX|C)_COMPILER not set|unable to find a build program corresponding to \"(?P<tool3>[\w ]{2,30})\"|(?P<tool4>CMake) must be installed|CMAKE_MAKE_PROGRAM is not set",
         ),
-        says("ninja-missing", ("ninja is required", "ninja not found", "could not find ninja"), r"Ninja is required to load C\+\+ extensions|[Nn]inja (?:is required|not found)|Could not find ninja"),
+        says("ninja-missing", ("ninja is required", "ninja not found", "could not find ninja", "ninja not being installed", "ninja is not installed"), r"Ninja is required to load C\+\+ extensions|[Nn]inja (?:is required|not found|not being installed|is not installed)|Could not find ninja"),
         says("rust-missing", "can't find rust compiler"),
         says(
             "msvc-missing",

@@ -42,6 +42,7 @@ _NVCC_PATH = r"(?P<path>[^\s'\"`]{0,200}/bin/(?:nvcc|ptxas|cicc)(?:/[^\s'\"`]{1,
             "no-cuda-home",
             (
                 "no cmake_cuda_compiler could be found",
+                "compiler set in environment variable cudacxx",
                 "failed to find nvcc",
                 "cuda_home environment variable is not set",
                 "could not find nvcc",
@@ -402,7 +403,7 @@ def _listed(case: Case, lead: Match, listed: ListedToolkit) -> Verdict:
 
 def _cmake_choice(lead: Match, root: str, *, is_sure: bool = True) -> tuple[Remedy, ...]:
     """CMake does not ask CUDA_HOME for its CUDA compiler."""
-    if not re.search(r"CMAKE|CUDAToolkit_ROOT|FindCUDA", lead.text):
+    if not re.search(r"CMAKE|CUDAToolkit_ROOT|FindCUDA|CUDACXX", lead.text):
         return ()
     return (
         Remedy(

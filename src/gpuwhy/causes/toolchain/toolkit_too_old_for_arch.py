@@ -230,7 +230,7 @@ def _refused(
     case: Case, refused: RejectedTarget, gpus: Gpus | Unknown, environment: Environment | Unknown
 ) -> Judgement:
     match = refused.match
-    if refused.is_dropped:
+    if refused.is_dropped or refused.capability is None:  # "native" is a word that old compilers lack, no GPU's target
         return None
     quoted = case.evidence(match, "the compiler names the target it does not know")
     if refused.is_gpus_own is False:

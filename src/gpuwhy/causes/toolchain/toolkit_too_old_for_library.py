@@ -20,6 +20,7 @@ from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.host import Environment, Gpus, Resolution, Toolkits, Torch
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
+_NATIVE_SINCE = "11.6"
 _NEED = r"(?P<{0}>\d{{1,2}}\.\d{{1,2}})"
 _NOT_ABOUT_GPU_OR_DRIVER = r"^(?!\s{0,20}File \")(?!.{0,600}(?:\bdriver|\bSM[ _]?\d|compute capability|blackwell|hopper|\bbest\b|recommend|performance))"
 
@@ -121,6 +122,8 @@ def toolkit_too_old_for_library(
     if demand is not None:
         return _judged(case, demand, tools, torch)
     refused = rejected.read_rejected_target(case, gpus, tools)
+    if refused is not None and refused.capability is None:
+        return _native(case, refused.match, tools, torch)
     return None if refused is None else _foreign_target(case, refused, gpus, environment, torch)
 
 
@@ -291,6 +294,21 @@ _IN_VAIN = (
 
 
 # A target that is not this GPU's ------------------------------------------------------------------------------------------
+
+
+def _native(case: Case, match: Match, tools: Toolkits | Unknown, torch: Torch | Unknown) -> Judgement:
+    """``-arch=native`` is a word of newer compilers; older ones take it for a target that they do not know."""
+    demand = _Demand(match, "the target name native", _NATIVE_SINCE, certainty=Certainty.LIKELY, strength=70)
+    verdict = _judged(case, demand, tools, torch)
+    if not isinstance(verdict, Verdict):
+        return verdict
+    named = Remedy(
+        kind="config", name="CMAKE_CUDA_ARCHITECTURES", value="the capability of the GPU, without its dot",
+        summary="Name the target instead of native (make: CUDA_DOCKER_ARCH=sm_86; CMake: -DCMAKE_CUDA_ARCHITECTURES=86)",
+        cost="the build folder is made anew",
+    )  # fmt: skip
+    kept = tuple(remedy for remedy in verdict.remedies if remedy.kind == "toolkit")
+    return msgspec.structs.replace(verdict, remedies=(named, *kept))
 
 
 def _foreign_target(
