@@ -39,18 +39,18 @@ def test_a_right_answer() -> None:
 
 
 def test_an_accepted_id_is_not_top_1() -> None:
-    found = score_case(case(f"{WARNING}\n{GATE}\n", cause="gpu-lost", accept=["toolkit-too-old-for-arch"]), "report")
+    found = score_case(case(f"{WARNING}\n{GATE}\n", cause="no-such-cause", accept=["toolkit-too-old-for-arch"]), "report")
     assert (found.top1, found.accepted, found.top3, found.component) == (False, True, True, None)
     assert not found.in_catalogue
 
 
 def test_a_wrong_answer_is_told() -> None:
     found = score_case(
-        case(f"{WARNING}\n{GATE}\n", cause="gpu-lost", remedies=[{"kind": "hardware", "name": "gpu"}]), "report"
+        case(f"{WARNING}\n{GATE}\n", cause="no-such-cause", remedies=[{"kind": "hardware", "name": "gpu"}]), "report"
     )
     assert (found.top1, found.accepted, found.top3, found.remedy3) == (False, False, False, False)
     assert score.failure(found).startswith(
-        "made-up-1 (report): cause, remedy; is gpu-lost, got toolkit-too-old-for-arch"
+        "made-up-1 (report): cause, remedy; is no-such-cause, got toolkit-too-old-for-arch"
     )
 
 
@@ -122,13 +122,13 @@ def folder_of(tmp_path: Path, *cases: dict[str, Any]) -> Path:
 
 
 def test_the_table_and_the_failures(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    folder = folder_of(tmp_path, case(f"{WARNING}\n{GATE}\n"), case(f"{WARNING}\n{GATE}\n", cause="gpu-lost"))
+    folder = folder_of(tmp_path, case(f"{WARNING}\n{GATE}\n"), case(f"{WARNING}\n{GATE}\n", cause="no-such-cause"))
     assert score.main([str(folder), "--failures"]) == 0
     shown = capsys.readouterr().out
     assert "remedy@3" in shown
     assert "family: Toolchain" in shown
     assert "quality: verbatim" in shown
-    assert "is gpu-lost, got toolkit-too-old-for-arch" in shown
+    assert "is no-such-cause, got toolkit-too-old-for-arch" in shown
 
 
 def test_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
