@@ -25,6 +25,8 @@ MOST_STRING = 65536
 
 _NOBITS, _DYNSYM = 8, 11
 PT_LOAD, PT_DYNAMIC, PT_INTERP, PT_NOTE = 1, 2, 3, 4
+_VISIBLE = (1, 2, 10)
+"""Bindings of symbols that others see: global, weak, unique."""
 _BLOCK = 1 << 16
 
 
@@ -343,20 +345,18 @@ class Elf:
 
     def undefined_symbols(self) -> Iterator[Symbol]:
         """Symbols that another library must define, in the order of the table."""
-        hashed = self._first_hashed()
-        for number, name, info, section in self._symbols(0, hashed):
-            if section == 0:
-                version, library = self._version_of(number)
-                yield Symbol(name, info >> 4 == 2, version, library)
+        for number, name, info in self._symbols(is_defined=False):
+            version, library = self._version_of(number)
+            yield Symbol(name, info >> 4 == 2, version, library)
 
     def undefined_names(self) -> Iterator[str]:
         """The names of the undefined symbols alone, which is much quicker than the symbols with their versions."""
-        return (name for _, name, _, section in self._symbols(0, self._first_hashed()) if section == 0)
+        return (name for _, name, _ in self._symbols(is_defined=False))
 
     def defined_symbols(self) -> Iterator[Symbol]:
         """Symbols that other libraries can be bound to."""
-        for number, name, info, section in self._symbols(0, None):
-            if section != 0 and info >> 4 in (1, 2, 10):
+        for number, name, info in self._symbols(is_defined=True):
+            if info >> 4 in _VISIBLE:
                 yield Symbol(name, info >> 4 == 2, self._version_of(number)[0], "")
 
     def _symbol_table(self) -> Tuple[int, int]:
@@ -387,11 +387,6 @@ class Elf:
         buckets, first, bloom, _ = struct.unpack(self.order + "4I", data)
         return at + 16 + bloom * (self.bits // 8), int(buckets), int(first), int(bloom)
 
-    def _first_hashed(self) -> Optional[int]:
-        """The first symbol of the GNU hash table. Undefined ones stand before it: nobody looks them up here."""
-        table = self._gnu_hash()
-        return table[2] if table and table[1] and table[2] else None
-
     def _count_by_gnu_hash(self) -> Optional[int]:
         table = self._gnu_hash()
         if table is None:
@@ -408,26 +403,21 @@ class Elf:
         # the chain of the last bucket ends with an odd hash
         return last + next((step + 1 for step, link in enumerate(links) if link & 1), 0)
 
-    def _symbols(self, first: int, end: Optional[int]) -> Iterator[Tuple[int, str, int, int]]:
-        """Number, name, info and section of each named symbol."""
+    def _symbols(self, is_defined: bool) -> Iterator[Tuple[int, str, int]]:
+        """Number, name and info of each named symbol that is defined here, or is not."""
         at, count = self._symbol_table()
-        form = struct.Struct(self.order + ("IIIBBH" if self.bits == 32 else "IBBHQQ"))
+        form = struct.Struct(self.order + ("I8xBxH" if self.bits == 32 else "IBxH16x"))
         if count > MOST_SYMBOLS or count * form.size > self.source.size:
             self.problems.append("dynamic symbols: claims %d" % count)
             count = min(MOST_SYMBOLS, self.source.size // form.size)
-        end = count if end is None else min(end, count)
         strings = self._strings()
         step = CHUNK // form.size // 4
-        wide = self.bits == 64
-        for number in range(first, end, step):
-            data = self.source.read_at(at + number * form.size, min(step, end - number) * form.size)
-            for place, row in enumerate(form.iter_unpack(data[: len(data) // form.size * form.size]), number):
-                if row[0]:
-                    yield (
-                        (place, strings.at(row[0]), row[1], row[3])
-                        if wide
-                        else (place, strings.at(row[0]), row[3], row[5])
-                    )
+        for number in range(0, count, step):
+            data = self.source.read_at(at + number * form.size, min(step, count - number) * form.size)
+            rows = form.iter_unpack(data[: len(data) // form.size * form.size])
+            for place, (name, info, section) in enumerate(rows, number):
+                if name and (section != 0) == is_defined:
+                    yield place, strings.at(name), info
             if len(data) < form.size:
                 break
 

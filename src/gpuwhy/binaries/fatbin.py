@@ -35,6 +35,8 @@ _WALKED = struct.Struct("<HxxIQI4xHHI8xQ8xQ")
 _WINDOW = 320
 """Read at once: a container's header, an entry's, and the tails that entries have."""
 _MOST_HEADER = 1 << 20
+_MAGIC_AS_KIND = 0xED50
+"""What the next container reads as, when the size of the one before is too large."""
 
 
 class Code(NamedTuple):
@@ -165,15 +167,13 @@ class _Walk:
                     break
             kind, header, stored, packed, minor, major, arch, flags, size = unpack(window, within)
             following = place + header + stored
-            if header < 64 or following > end:
+            if header < 64 or following > end or kind == _MAGIC_AS_KIND:
                 is_cut = 64 <= header < _MOST_HEADER and not is_whole and kind in KINDS
                 self.problems.append("0x%x: an entry of %d + %d bytes does not fit" % (place, header, stored))
                 is_whole = False
                 if not is_cut:
-                    place += 8
-                    end = place
                     break
-                following = end  # the file was cut inside this payload; its header is sound
+                following = end = place + header  # the file may be cut inside this payload; its header is sound
             code = codes.get((kind, arch, flags, major, minor))
             if code is None:
                 code = codes[kind, arch, flags, major, minor] = _code(kind, arch, flags, major, minor)
@@ -185,9 +185,9 @@ class _Walk:
                 # Image(...) takes three times as long, and this is done 6,000 times in a library
                 images.append(new(Image, (code, place, header, stored, packed, size, -1)))
             place = following
-        self.containers.append(Container(at, end - at, tuple(images), is_whole))
+        self.containers.append(Container(at, (end if is_whole else place) - at, tuple(images), is_whole))
         self.images += len(images)
-        return end if is_whole else max(place, at + 16)
+        return end if is_whole else place
 
     def _with_tail(self, code: Code, place: int, data: bytes, header: int) -> Code:
         """A cubin's code, with the suffix that Tile cubins have in the tail of their entry header alone."""

@@ -89,7 +89,7 @@ class Sieve:
         while at < len(data):
             if self._container_end:
                 following = self._entry(data, at, base)
-                if following == at:
+                if following < 0:
                     return at
                 at = following
                 continue
@@ -107,26 +107,26 @@ class Sieve:
         return at
 
     def _entry(self, data: bytes, at: int, base: int) -> int:
-        """Keeps the header of the entry at ``at``; answers where the next one begins, or ``at`` until all of it is here.
+        """Keeps the header of the entry at ``at``; answers where to go on, or -1 until all of it is here.
 
         A container whose sizes lie is left as the reader of containers leaves it, and the next one is looked for.
         """
         if len(data) - at < 64:
-            return at
+            return -1
         header, stored = struct.unpack_from("<IQ", data, at + 4)
-        if not 64 <= header <= _MOST_HEADER:
+        if not 64 <= header <= _MOST_HEADER or data.startswith(FATBIN_MAGIC, at):
             self._keep(base + at, data[at : at + 64])
             self._container_end = 0
-            return at + 8
-        if len(data) - at < header:
             return at
+        if len(data) - at < header:
+            return -1
         self._keep(base + at, data[at : at + header])
         following = at + header + stored
         if base + following < self._container_end:
             return int(following)
         is_end = base + following == self._container_end
         self._container_end = 0
-        return int(following) if is_end else at + 8
+        return int(following) if is_end else at
 
     def _note_others(self, data: bytes, start: int, end: int, base: int) -> None:
         """Bare cubins, and the mark of an embedded CUDA runtime."""
