@@ -21,11 +21,16 @@ from gpuwhy.causes._component import components_in
             "FATAL: kernel `fmha_cutlassF_f16_aligned_64x64_rf_sm80` is for sm80-sm100, but was built for sm50",
             "xformers",
         ),
+        ("/tmp/tmpm4cwzx/__triton_launcher.c:7:10: fatal error: Python.h: No such file or directory", "triton"),
         ("[06/02/2024-07:44:41] [TRT] [E] 9: Networks with FP8 precision", "tensorrt"),
     ],
 )
 def test_files_and_modules_that_belong_to_one_project(line: str, component: str) -> None:
     assert next(iter(components_in(line))) == component
+
+
+def test_a_header_that_is_not_found_does_not_name_the_build() -> None:
+    assert list(components_in("x.cuh:3:10: fatal error: nvshmem.h: No such file or directory", with_names=True)) == []
 
 
 @pytest.mark.parametrize(

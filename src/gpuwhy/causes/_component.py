@@ -56,6 +56,7 @@ _BUILD_TARGETS = (
     ("flashinfer", re.compile(r"\[TensorRT-LLM\].{0,400}(?:flashinfer|nv_internal)/")),  # it carries kernels of TensorRT-LLM, and their messages
     ("tensorrt-llm", re.compile(r"\[TensorRT-LLM\]|\[TRT-LLM\]")),
     ("tensorrt", re.compile(r"\[TRT\]")),
+    ("triton", re.compile(r"__triton_launcher|/cuda_utils\.c\b")),
     ("deepspeed", re.compile(r"DeepSpeed Op Builder|\bds_report\b")),
 )  # fmt: skip
 """Files and modules that builds print without the project's name, and what names one project only."""
@@ -161,7 +162,7 @@ def components_in(text: str, *, with_names: bool = False) -> Iterator[str]:
 def _named(text: str) -> Iterator[str]:
     """Names of known components among the words of a message."""
     for word in _WORD.findall(text):
-        if word.lower() in _ORDINARY_WORDS or len(word) < 4:
+        if word.lower() in _ORDINARY_WORDS or len(word) < 4 or word.endswith((".h", ".hpp", ".cuh")):
             continue
         component = components.canonical(word) or components.canonical(word.partition(".")[0])
         if component:

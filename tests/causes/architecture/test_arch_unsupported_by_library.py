@@ -112,3 +112,10 @@ def test_a_kernel_of_another_flash_attention_release(judge_report: Judge) -> Non
     first = judge_report("AssertionError: Sinks are only supported in FlashAttention 3\n").findings[0]
     assert (first.cause, first.component, first.certainty) == (CAUSE, "vllm", Certainty.LIKELY)
     assert first.remedies[0].name == "--attention-backend"
+
+
+def test_an_engine_without_a_backend_for_the_gpu_refuses_itself(judge_report: Judge) -> None:
+    text = "ValueError: No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576, kv_cache_dtype=auto, use_mla=True). Reasons: {FLASH_ATTN_MLA: [compute capability not supported], FLASHMLA: [compute capability not supported]}.\n"
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == (CAUSE, "vllm")
+    assert first.remedies[0].name == "--attention-backend"

@@ -109,3 +109,10 @@ def test_a_missing_nvcc_leaves_open_that_one_is_installed_elsewhere(judge_report
 def test_headers_of_another_toolkit(judge_report: Judge) -> None:
     line = 'error: static assertion failed with "CUDA compiler and CUDA toolkit headers are incompatible, please check your include paths"'
     assert judge_report(line).findings[0].cause == CAUSE
+
+
+def test_cuda_home_that_names_the_program(judge_report: Judge) -> None:
+    text = "NotADirectoryError: [Errno 20] Not a directory: '/usr/local/cuda-12.8/bin/nvcc/bin/nvcc'\n  File \"/v/lib/python3.12/site-packages/flashinfer/jit/core.py\", line 201, in build\n"
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == ("toolkit-path-wrong", Certainty.PROVEN)
+    assert (first.remedies[0].name, first.remedies[0].value) == ("CUDA_HOME", "/usr/local/cuda-12.8")

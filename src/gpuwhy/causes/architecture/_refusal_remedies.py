@@ -15,6 +15,10 @@ _RULES: tuple[tuple[re.Pattern[str], tuple[tuple[str, str, str, str], ...]], ...
         (("flag", "--enable_context_fmha", "remove", "Build the engine without fused context attention"),),
     ),
     (
+        re.compile(r"attention backend|AttentionBackendEnum", re.I),
+        (("flag", "--attention-backend", "flashinfer or triton", _OTHER_BACKEND),),
+    ),
+    (
         re.compile(r"kv[-_ ]?cache", re.I),
         (("flag", "--kv-cache-dtype", "auto", "Keep the KV cache in the model's own format"),),
     ),

@@ -17,6 +17,7 @@ from gpuwhy.causes.architecture import _stated_limit as limits
 from gpuwhy.causes.architecture import _torch_warnings as warnings
 from gpuwhy.causes.architecture._host_evidence import of_gpus
 from gpuwhy.knowledge import capability as capabilities
+from gpuwhy.knowledge import components
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -209,8 +210,9 @@ def _refusing(case: Case, match: Match) -> str | None:
     """The library whose path or operation the message names, else that of the frame that raises."""
     if match.sign == "cudnn-refuses":
         return "cudnn"
-    if match.sign == "release-of-attention":  # the engine that asks for the kernel refuses, not the kernel's library
-        return case.component_near(match, case.engine or "vllm")
+    if match.sign in ("release-of-attention", "no-backend-for-gpu"):  # the engine refuses, not the library it names
+        owner = next((c for frame in reversed(match.frames) if (c := components.component_of_module(frame.path))), None)
+        return owner or case.engine or "vllm"
     named = first_component([(match.text, False)]) or images.in_other_words(match.text)
     return named if named is not None else case.component_near(match, case.engine or None)
 

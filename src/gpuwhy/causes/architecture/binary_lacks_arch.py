@@ -65,8 +65,8 @@ def binary_lacks_arch(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown) 
     How it shows itself
       `CUDA error: no kernel image is available for execution on the device` (error 209, cudaErrorNoKernelImageForDevice,
       CUDA_ERROR_NO_BINARY_FOR_GPU), in some libraries `invalid device function` or `named symbol not found`; in
-      llama.cpp `has no device code compatible with CUDA arch 520. ggml-cuda.cu was compiled for: ...`; in TensorRT
-      `generated on an incompatible device`. Often the service starts, loads the model, and fails at the first request.
+      llama.cpp `has no device code compatible with CUDA arch 520. ggml-cuda.cu was compiled for: ...`; in text-embeddings-
+      inference `Runtime compute cap 75 is not compatible with compile time compute cap 80`. Often the service starts, loads the model, and fails at the first request.
 
     Why it happens
       A wheel or program holds kernels for the architectures that its builder listed. Wheels built with a CUDA before

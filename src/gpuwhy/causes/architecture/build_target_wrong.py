@@ -66,7 +66,7 @@ def build_target_wrong(
     """A library built on this machine, at install or at run time, was compiled for another GPU than the one it runs on.
 
     How it shows itself
-      The build ends well, and the first use fails: `no kernel image is available`, vLLM's `No compiled ... for CUDA device
+      TensorRT refuses an engine file of another GPU: `generated on an incompatible device`. Elsewhere the build ends well, and the first use fails: `no kernel image is available`, vLLM's `No compiled ... for CUDA device
       capability: 121`, ggml's `has no device code compatible with CUDA arch 1200 ... compiled for: 520`, CUTLASS's
       `Arch conditional MMA instruction used without targeting ...`. On a mixed machine only some ranks fail. Or the
       build stops because code for new GPUs is compiled for an old default (`requires .target sm_80 or higher`).

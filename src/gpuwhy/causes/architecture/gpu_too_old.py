@@ -96,7 +96,8 @@ def gpu_too_old(case: Case, gpus: Gpus | Unknown) -> Judgement:
       `Found NVIDIA GeForce GTX 1080 which is too old to be supported by the triton GPU compiler`; `GPUs with compute
       capability less than 7.0 are not supported`; `FlashAttention only supports Ampere GPUs or newer`; `CUDA GPU is too
       old. Compute Capability detected: 3.5`; with CUDA 13, `Unsupported gpu architecture 'compute_70'` for a card that
-      is itself a V100; `Target GPU SM 61 is not supported by this TensorRT release`.
+      is itself a V100; `Target GPU SM 61 is not supported by this TensorRT release`; from the open kernel modules `not
+      supported by open nvidia.ko`; from images `No supported GPU(s) detected to run this container`.
 
     Why it happens
       Projects raise their floor with time. Triton needs 7.0, so torch.compile does not work on Pascal. vLLM needs 7.0,

@@ -124,6 +124,8 @@ def _read(case: Case) -> Obstacle | None:
 def _obstacle(case: Case, match: Match) -> Obstacle | None:
     path = (match.group("path") or match.group("path2") or "").strip()
     kind = _KINDS.get(match.sign, match.sign)
+    if re.search(r"/bin/nvcc\b", path):
+        return None  # a program that is called, in whatever library's code
     code = caches.cache_of_code(tuple(frame.path for frame in match.frames))
     by_path = caches.cache_of_path(path) if path else None
     if kind == "noexec":

@@ -96,7 +96,7 @@ def host_compiler(case: Case, tools: Toolkits | Unknown) -> Judgement:
 
     How it shows itself
       Absent: Triton's `Failed to find C compiler. Please specify via CC environment variable`, inductor's `No working
-      C++ compiler found`, `gcc: command not found`, `No such file or directory: 'ninja'`, `cannot execute 'cc1plus'`.
+      C++ compiler found`, `gcc: command not found`, `No such file or directory: 'ninja'`, `cannot execute 'cc1plus'`; on Windows `['where', 'cl'] returned non-zero`.
       Refused: `#error -- unsupported GNU version! gcc versions later than 12 are not supported!`, torch's `The current
       installed version of g++ (13.2.0) is greater than the maximum required version by CUDA 12.1`, or errors inside the
       compiler's own headers (`std_function.h: error: parameter packs not expanded`).

@@ -162,7 +162,7 @@ def _leftover(
         if match.sign == "garbled" and cache is not None and cache.name in ("torch_extensions", "flashinfer cubins"):
             return None
         return Leftover(match, kind, path, cache) if cache is not None else None
-    if by_path is None or (kind == "gone" and _built_in_vain(case, match)):
+    if by_path is None or re.search(r"/bin/nvcc\b", path) or (kind == "gone" and _built_in_vain(case, match)):
         return None
     return Leftover(match, kind, path, by_path)
 

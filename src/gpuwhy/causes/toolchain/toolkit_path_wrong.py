@@ -36,7 +36,7 @@ _NVCC_PATH = r"(?P<path>[^\s'\"`]{0,200}/bin/(?:nvcc|ptxas|cicc)(?:/[^\s'\"`]{1,
             rf"{_NVCC_PATH}['\"`]?:? (?:not found|No such file or directory|is a directory|Not a directory)"
             rf"|No such file or directory:? ['\"`]?{_NVCC_PATH.replace('path', 'path2')}"
             rf"|nvcc not found at ['\"`]?{_NVCC_PATH.replace('path', 'path3')}"
-            rf"|Permission denied:? ['\"`]?{_NVCC_PATH.replace('path', 'path4')}",
+            rf"|(?:Permission denied|Not a directory):? ['\"`]?{_NVCC_PATH.replace('path', 'path4')}",
         ),
         says(
             "no-cuda-home",
