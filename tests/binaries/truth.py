@@ -62,7 +62,7 @@ def load_skeleton(path: Path) -> KeptSource:
     containers = source.places[MAGIC] = []
     for offset, size in sorted(head["ranges"]):
         part = data[places[offset] : places[offset] + size]
-        source.keep(offset, part)
+        source.keep(offset, part, is_small=True)
         if part.startswith(MAGIC[:4]) and size == 16:
             containers.append(offset)
     return source

@@ -58,7 +58,8 @@ def elf(
     has_sections: bool = True,
     segments: tuple[tuple[int, str], ...] = (),
 ) -> bytes:
-    """A little-endian 64-bit ELF file with these sections. Addresses are offsets; one segment loads all of it.
+    """A little-endian 64-bit ELF file with these sections. Addresses are offsets; one segment loads all of it, and is
+    executable like that of a program linked with ``-N``.
 
     ``segments`` are further program headers: type, and the section that each covers.
     """
@@ -80,7 +81,7 @@ def elf(
             )
         )
     end = table + 64 * len(rows)
-    program = [struct.pack("<IIQQQQQQ", 1, 4, 0, 0, 0, end, end, 4096)]
+    program = [struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, end, end, 4096)]
     for segment, name in segments:
         offset, size = places[name]
         program.append(struct.pack("<IIQQQQQQ", segment, 4, offset, offset, offset, size, size, 8))

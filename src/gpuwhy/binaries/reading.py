@@ -151,39 +151,46 @@ class KeptSource(Source):
     def __init__(self, name: str = "", size: int = 0) -> None:
         self.name = name
         self.size = size
-        self.starts: List[int] = []
-        self.parts: List[bytes] = []
         self.places: Dict[bytes, List[int]] = {}
+        self._layers = (_Layer(), _Layer())
 
     def find(self, pattern: bytes, offset: int, size: int, most: int = 10000) -> List[int]:
         places = self.places.get(pattern, [])
         first = bisect.bisect_left(places, offset)
         return places[first : min(bisect.bisect_left(places, offset + size), first + most)]
 
-    def keep(self, offset: int, data: bytes) -> None:
-        """Parts come in the order of the stream; one that lies before the last is put in its place."""
-        if not self.starts or offset >= self.starts[-1]:
-            self.starts.append(offset)
-            self.parts.append(data)
-        else:
-            place = bisect.bisect_left(self.starts, offset)
-            self.starts.insert(place, offset)
-            self.parts.insert(place, data)
+    def keep(self, offset: int, data: bytes, is_small: bool = False) -> None:
+        """Parts come in the order of the stream. Ranges do not overlap each other, nor do small parts (headers), which
+        may lie inside of ranges."""
+        layer = self._layers[is_small]
+        layer.starts.append(offset)
+        layer.parts.append(data)
 
     def read_at(self, offset: int, count: int) -> bytes:
-        # parts overlap (the beginning of a file, and the headers in it): of the few nearest the longest answer counts
-        found = b""
-        place = bisect.bisect_right(self.starts, offset)
-        for number in range(max(0, place - 4), place):
-            within = offset - self.starts[number]
-            part = self.parts[number][within : within + count]
-            found = part if len(part) > len(found) else found
-        if found and len(found) < count:
-            following = bisect.bisect_left(self.starts, offset + len(found))
-            if following < len(self.starts) and self.starts[following] == offset + len(found):
-                found += self.read_at(offset + len(found), count - len(found))
-        return found
+        pieces: List[bytes] = []
+        while count > 0:
+            piece = max((layer.at(offset, count) for layer in self._layers), key=len)
+            if not piece:
+                break
+            pieces.append(piece)
+            offset, count = offset + len(piece), count - len(piece)
+        return b"".join(pieces) if len(pieces) != 1 else pieces[0]
 
     def kept_bytes(self) -> int:
         """How much is held."""
-        return sum(map(len, self.parts))
+        return sum(len(part) for layer in self._layers for part in layer.parts)
+
+
+class _Layer:
+    """Parts by where they begin."""
+
+    def __init__(self) -> None:
+        self.starts: List[int] = []
+        self.parts: List[bytes] = []
+
+    def at(self, offset: int, count: int) -> bytes:
+        place = bisect.bisect_right(self.starts, offset) - 1
+        if place < 0:
+            return b""
+        within = offset - self.starts[place]
+        return self.parts[place][within : within + count]

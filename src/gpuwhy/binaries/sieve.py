@@ -45,9 +45,12 @@ class Sieve:
     def feed(self, piece: bytes) -> None:
         """The next bytes of the stream, of any length."""
         end = self._at + len(piece)
-        for start, stop in self._ranges:
-            if start < end and stop > self._at:
-                self._keep(max(start, self._at), piece[max(0, start - self._at) : stop - self._at])
+        covered = self._at
+        for start, stop in sorted(self._ranges):
+            first = max(start, covered)
+            if first < min(stop, end):
+                self._keep(first, piece[first - self._at : stop - self._at])
+                covered = min(stop, end)
         data, base = self._carry + piece, self._at - len(self._carry)
         self._at = end
         if not self._is_planned and end >= _HEAD:
@@ -73,15 +76,15 @@ class Sieve:
         at, size = elf.section_table()
         if at:
             wanted.append((max(0, at - _BEFORE_SECTIONS), size + _BEFORE_SECTIONS))
-        self._ranges = sorted((max(start, seen), start + size) for start, size in wanted if start + size > seen)
+        self._ranges = [(max(start, seen), start + size) for start, size in wanted if start + size > seen]
 
-    def _keep(self, offset: int, data: bytes) -> None:
+    def _keep(self, offset: int, data: bytes, is_small: bool = False) -> None:
         if self._held + len(data) > _MOST_KEPT:
             if not self.problems:
                 self.problems.append("more tables than are kept of a stream: from 0x%x on some are missing" % offset)
             return
         self._held += len(data)
-        self._kept.keep(offset, data)
+        self._kept.keep(offset, data, is_small)
 
     def _sift(self, data: bytes, base: int) -> int:
         """Keeps the headers in ``data``, which begins at ``base``; answers from where on it is still needed."""
@@ -101,7 +104,7 @@ class Sieve:
                 return place
             size = int.from_bytes(data[place + 8 : place + 16], "little")
             self._kept.places[FATBIN_MAGIC].append(base + place)
-            self._keep(base + place, data[place : place + 16])
+            self._keep(base + place, data[place : place + 16], True)
             at = place + 16
             self._container_end = base + at + size if size else 0
         return at
@@ -115,12 +118,12 @@ class Sieve:
             return -1
         header, stored = struct.unpack_from("<IQ", data, at + 4)
         if not 64 <= header <= _MOST_HEADER or data.startswith(FATBIN_MAGIC, at):
-            self._keep(base + at, data[at : at + 64])
+            self._keep(base + at, data[at : at + 64], True)
             self._container_end = 0
             return at
         if len(data) - at < header:
             return -1
-        self._keep(base + at, data[at : at + header])
+        self._keep(base + at, data[at : at + header], True)
         following = at + header + stored
         if base + following < self._container_end:
             return int(following)
@@ -144,7 +147,7 @@ class Sieve:
 
     def _keep_cubin(self, data: bytes, at: int, base: int) -> None:
         end = at + min(Elf(MemorySource(data[at : at + 64])).end_by_headers(), _MOST_CUBIN)
-        self._keep(base + at, data[at:end])
+        self._keep(base + at, data[at:end], True)
         if end > len(data):
             self._ranges.append((base + len(data), base + end))
 
