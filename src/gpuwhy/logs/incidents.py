@@ -28,10 +28,10 @@ def find_incidents(logs: Sequence[Log], unit: str = "") -> Incident:
     ``unit`` names the service in question when the logs hold several; otherwise it is the one that failed last.
     """
     logs = several.joined(logs)
-    timeline = _timeline(logs)
-    unit = unit or _failing_unit(timeline)
     work = Work(logs)
-    own = survival.marked(_own(timeline, unit), work)
+    timeline = survival.marked(_timeline(logs), work)
+    unit = unit or _failing_unit(timeline)
+    own = _own(timeline, unit)
     lives = _lives(own)
     failed = [life for life in lives if any(event.is_fatal for event in life)]
     ran = [life for life in failed if _has_run(life)]

@@ -18,30 +18,31 @@ _ENDS = frozenset({"death", "unit", "crash", "kernel"})
 _STOPPED = frozenset({"stopped", "started", "starting", "restarting"})
 
 
-def marked(own: Sequence[Event], work: Work) -> list[Event]:
-    """``own``, the events of a service in time, with those that it survived no longer fatal."""
-    survived = {*_caught(own, work), *_ordered(own), *_interrupted(own, work), *_scheduled(own)}
-    return [msgspec.structs.replace(event, is_fatal=False) if at in survived else event for at, event in enumerate(own)]
+def marked(timeline: Sequence[Event], work: Work) -> list[Event]:
+    """``timeline``, events in time, with those that were survived no longer fatal."""
+    survived = {*_caught(timeline, work), *_ordered(timeline), *_interrupted(timeline, work), *_scheduled(timeline)}
+    return [
+        msgspec.structs.replace(event, is_fatal=False) if at in survived else event for at, event in enumerate(timeline)
+    ]
 
 
-def _caught(own: Sequence[Event], work: Work) -> list[int]:
+def _caught(timeline: Sequence[Event], work: Work) -> list[int]:
     """Exceptions after which the program went on working, before anything ended it."""
     survived = []
-    end: Event | None = None
-    for at in range(len(own) - 1, -1, -1):
-        event = own[at]
-        if _begins(event):
-            end = event
-        if not event.is_fatal:
-            continue
-        if event.kind not in ("kernel", "unit") and work.has_passed(event.span.log, event.span.last):
+    ends: dict[str, Event] = {}
+    nearest: Event | None = None
+    for at in range(len(timeline) - 1, -1, -1):
+        event = timeline[at]
+        is_exception = event.kind == "exception" and not event.is_echo
+        if event.is_fatal and event.kind not in ("kernel", "unit") and work.has_passed(event.span.log, event.span.last):
             survived.append(at)
-        elif event.kind in _ENDS or event.is_echo:
-            end = event
-        elif event.kind == "exception":
-            before = end.span.first if end is not None and end.span.log == event.span.log else None
-            if work.went_on(event.span.log, event.span.last, before):
+        elif event.is_fatal and is_exception:
+            ended_by = (ends.get(event.unit), ends.get("")) if event.unit else (nearest,)
+            before = [end.span.first for end in ended_by if end is not None and end.span.log == event.span.log]
+            if work.went_on(event.span.log, event.span.last, min(before, default=None)):
                 survived.append(at)
+        elif _begins(event) or (event.is_fatal and (event.kind in _ENDS or event.is_echo)):
+            ends[event.unit] = nearest = event
     return survived
 
 
@@ -50,11 +51,11 @@ def _begins(event: Event) -> bool:
     return event.kind == "start" or (event.kind == "unit" and event.detail.get("state") in ("started", "starting"))
 
 
-def _ordered(own: Sequence[Event]) -> list[int]:
+def _ordered(timeline: Sequence[Event]) -> list[int]:
     """What a manager tells of a unit between ``Stopping`` and ``Stopped``: an ordered end, whatever its exit status."""
     survived = []
     stopping: set[str] = set()
-    for at, event in enumerate(own):
+    for at, event in enumerate(timeline):
         state = event.detail.get("state", "") if event.kind == "unit" else ""
         if state == "stopping":
             stopping.add(event.unit)
@@ -65,20 +66,20 @@ def _ordered(own: Sequence[Event]) -> list[int]:
     return survived
 
 
-def _interrupted(own: Sequence[Event], work: Work) -> list[int]:
+def _interrupted(timeline: Sequence[Event], work: Work) -> list[int]:
     """``KeyboardInterrupt`` of a program that had worked: somebody stopped it. Before that it may tell where it hung."""
     survived = []
-    has_failed = False
-    for at, event in enumerate(own):
+    failed: set[str] = set()
+    for at, event in enumerate(timeline):
         is_interrupt = event.kind == "exception" and event.exceptions[-1].type == "KeyboardInterrupt"
-        if is_interrupt and not has_failed and work.had_worked(event.span.log, event.span.first):
+        if is_interrupt and event.unit not in failed and work.had_worked(event.span.log, event.span.first):
             survived.append(at)
         elif event.is_fatal:
-            has_failed = True
+            failed.add(event.unit)
     return survived
 
 
-def _scheduled(own: Sequence[Event]) -> list[int]:
+def _scheduled(timeline: Sequence[Event]) -> list[int]:
     """A pod that found no node at first, and one later."""
-    placed = max((at for at, event in enumerate(own) if event.detail.get("state") == "scheduled"), default=-1)
-    return [at for at in range(placed) if own[at].detail.get("result") == "FailedScheduling"]
+    placed = max((at for at, event in enumerate(timeline) if event.detail.get("state") == "scheduled"), default=-1)
+    return [at for at in range(placed) if timeline[at].detail.get("result") == "FailedScheduling"]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import bisect
 import functools
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.model.event import Log
@@ -45,8 +46,12 @@ _TESTED = Pattern(
 LONGEST = 2000
 ANSWERS = 5
 """So many answers show that a process went on, although others of its group died later."""
+LATER_SECONDS = 20.0
+"""A busy server sends the heads of some more answers in the seconds between a failure and its end."""
 LAST_LINES = 5
 """A run of tests is summed up at the very end."""
+MOST_LINES = 20_000
+"""So many of the lines that may show it are looked at, the last ones: a service of a week has millions."""
 ENOUGH = 2
 """So many show it where nothing fatal follows: one that was under way may still end after a failure."""
 
@@ -56,41 +61,80 @@ class Work:
 
     def __init__(self, logs: Iterable[Log]) -> None:
         self._logs: Mapping[str, Log] = {log.name: log for log in logs}
-        self._found: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {}
+        self._found: dict[str, _Signs] = {}
 
     def went_on(self, log: str, after: int, before: int | None = None) -> bool:
         """Whether the program worked on between line ``after`` and what ended it in line ``before`` (None: nothing did)."""
-        done, finished = self._signs(log)
-        worked = _between(done, after, before)
+        signs = self._signs(log)
+        worked = _between(signs.worked, after, before)
         if before is not None:
-            return worked >= ANSWERS
-        return worked >= ENOUGH or _between(finished, after, None) > 0
+            return worked >= ANSWERS and not self._is_short(log, after, before)
+        return worked >= ENOUGH or _between(signs.finished, after, None) > 0
 
     def had_worked(self, log: str, before: int) -> bool:
         """Whether the program did any work before line ``before``."""
-        return _between(self._signs(log)[0], 0, before) > 0
+        return _between(self._signs(log).worked, 0, before) > 0
 
     def has_passed(self, log: str, after: int) -> bool:
         """Whether what was said in line ``after`` belongs to a run of tests of which none failed."""
-        found = self._logs.get(log)
-        return found is not None and any(
-            _TESTED.search(line.text[:LONGEST]) for line in found.lines[-LAST_LINES:] if line.number > after
-        )
+        return _between(self._signs(log).tested, after, None) > 0
 
     def last(self, log: str) -> int:
         """The number of the last line that shows it; 0 when none does."""
-        return max((numbers[-1] for numbers in self._signs(log) if numbers), default=0)
+        signs = self._signs(log)
+        return max((numbers[-1] for numbers in (signs.worked, signs.finished, signs.tested) if numbers), default=0)
 
-    def _signs(self, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _is_short(self, log: str, after: int, before: int) -> bool:
+        """Whether the lines from ``after`` to ``before`` are known to lie within a few seconds."""
+        timed = self._signs(log).timed
+        begin = bisect.bisect_left(timed, after, key=_first)
+        end = bisect.bisect_left(timed, before, key=_first)
+        return end > begin and timed[end - 1][1] - timed[begin][1] < LATER_SECONDS
+
+    def _signs(self, name: str) -> _Signs:
         if name not in self._found:
             log = self._logs.get(name)
-            self._found[name] = _signs(log) if log is not None else ((), ())
+            self._found[name] = _Signs((), (), (), ()) if log is None else _signs(log)
         return self._found[name]
+
+
+class _Signs(NamedTuple):
+    """Numbers of lines: of work that goes on; of readiness, or of a task that was finished; of tests that passed.
+
+    ``timed`` holds number and time of each line that has one.
+    """
+
+    worked: tuple[int, ...]
+    finished: tuple[int, ...]
+    tested: tuple[int, ...]
+    timed: tuple[tuple[int, float], ...]
+
+
+def _signs(log: Log) -> _Signs:
+    worked: list[int] = []
+    finished: list[int] = []
+    tested: list[int] = []
+    positions = _positions(log)
+    for at in positions[-MOST_LINES:]:
+        line = log.lines[at]
+        shown = line.text[:LONGEST]
+        if _ANSWERED.search(shown) or _WORKED.search(shown):
+            worked.append(line.number)
+        elif _FINISHED.search(shown):
+            finished.append(line.number)
+        elif at >= len(log.lines) - LAST_LINES and _TESTED.search(shown):
+            tested.append(line.number)
+    timed = tuple((line.number, line.time) for line in log.lines if line.time is not None)
+    return _Signs(tuple(worked), tuple(finished), tuple(tested), timed)
 
 
 def _between(numbers: Sequence[int], after: int, before: int | None) -> int:
     end = len(numbers) if before is None else bisect.bisect_left(numbers, before)
     return max(0, end - bisect.bisect_right(numbers, after))
+
+
+def _first(pair: tuple[int, float]) -> int:
+    return pair[0]
 
 
 @functools.cache
@@ -100,23 +144,16 @@ def _automaton() -> object:
     return ahocorasick_rs.AhoCorasick(list(LITERALS))
 
 
-def _signs(log: Log) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Numbers of the lines that show work (answers, batches, steps), and of those that show an end of it or readiness."""
+def _positions(log: Log) -> list[int]:
+    """Positions of the lines that hold what a sign begins with."""
     starts = [0]
     for line in log.lines:
         starts.append(starts[-1] + len(line.text) + 1)
     whole = "\n".join([line.text for line in log.lines])
-    done: list[int] = []
-    finished: list[int] = []
-    seen = -1
+    found: dict[int, None] = {}
+    at = 0
     for _, begin, _ in _automaton().find_matches_as_indexes(whole):  # type: ignore[attr-defined]
-        at = bisect.bisect_right(starts, begin, max(seen, 0)) - 1
-        if at == seen:
-            continue
-        seen = at
-        shown = log.lines[at].text[:LONGEST]
-        if _ANSWERED.search(shown) or _WORKED.search(shown):
-            done.append(log.lines[at].number)
-        elif _FINISHED.search(shown) or _TESTED.search(shown):
-            finished.append(log.lines[at].number)
-    return tuple(done), tuple(finished)
+        if begin >= starts[at + 1]:
+            at = bisect.bisect_right(starts, begin, at) - 1
+        found[at] = None
+    return list(found)

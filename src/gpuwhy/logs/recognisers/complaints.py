@@ -25,7 +25,7 @@ _UNLEVELLED = Pattern(
 )
 _FRAME = Pattern(r"frame #\d{1,4}: ")
 _CALM = Pattern(
-    r"(?i)no errors?\b|error[_-]?(?:rate|count|log)|0 (?:errors|failed|failures)|(?:failed|failures|errors)\b[\w ]{0,20}[:=] {0,40}0$|(?:failed|errors)=0|if (?:you|this)|^Output: |\"GET |\"POST |HTTP/1\.1\" 200"
+    r"(?i)no errors?\b|error[_-]?(?:rate|count|log)|0 (?:errors|failed|failures)|(?:failed|failures|errors)\b[\w ]{0,20}[:=] {0,40}0$|(?:failed|errors)=0|if (?:you|this)|^Output: |^\[\d\d:\d\d[:.\d]{0,12} --> |\"GET |\"POST |HTTP/1\.1\" 200"
 )
 LONGEST = 2000
 
