@@ -34,7 +34,7 @@ def test_kernels_of_a_container(name: str) -> None:
         (only,) = read_fatbins(source, 0, source.size).containers
         assert sorted(kernels_of(source, only, unpack_zstd)) == ["_Z1kPff", "_Z2k2Pf"]
         cubin = next(image for image in only.images if image.code.kind == "cubin")
-            assert toolkit_of(source, cubin, unpack_zstd) == "13.5"
+        assert toolkit_of(source, cubin, unpack_zstd) == "13.5"
 
 
 def test_kernels_of_a_container_of_ptx_alone() -> None:
