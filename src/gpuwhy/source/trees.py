@@ -1,0 +1,247 @@
+"""The trees that a question is asked of: files by word, modules by name, each parsed once and only when needed."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+
+from gpuwhy.source import facts as facts_module
+from gpuwhy.source.cache import Cache
+from gpuwhy.source.facts import FileFacts, facts_of
+from gpuwhy.source.parsing import decoded, parse
+from gpuwhy.source.roots import FedRoot, Root, UnreadableError, content_hash
+from gpuwhy.source.scopes import Module, Scope
+from gpuwhy.source.words import WordIndex
+
+_TESTS = re.compile(
+    r"(?:^|/)(?:tests?|testing|benchmarks?|examples?|docs)/|(?:^|/)test_[^/]{0,200}\.py$|(?:^|/)conftest\.py$"
+)
+
+
+class Tree:
+    """One package: its files, the word index over them, its modules."""
+
+    def __init__(self, root: Root, cache: Cache) -> None:
+        self.root = root
+        self._cache = cache
+        self._words: WordIndex | None = None
+        self._facts: dict[str, FileFacts] = {}
+        self._modules: dict[str, Module | None] = {}
+        self._load()
+
+    def _load(self) -> None:
+        self.files = self.root.files()
+        self.paths = tuple(file.path for file in self.files)
+        self._by_module = {module_name(path): path for path in self.paths}
+        self._known = frozenset(self.paths)
+
+    def refresh(self) -> None:
+        """Take in files that were fed since."""
+        self._load()
+        self._words = None
+        self._modules = {path: module for path, module in self._modules.items() if module is not None}
+
+    @property
+    def package(self) -> str:
+        return self.root.package
+
+    @property
+    def words(self) -> WordIndex:
+        if self._words is None:
+            self._words = self._indexed()
+        return self._words
+
+    def _indexed(self) -> WordIndex:
+        signature = hashlib.blake2b(self.package.encode(), digest_size=16)
+        for file in self.files:
+            signature.update(f"{file.path}\0{file.size}\0{file.stamp}\n".encode("utf-8", "surrogateescape"))
+        kept = self._cache.get("words", signature.hexdigest())
+        if kept is not None:
+            try:
+                return WordIndex.decoded(kept)
+            except ValueError:
+                pass
+        index = WordIndex.of(self._texts())
+        self._cache.put("words", signature.hexdigest(), index.encoded())
+        return index
+
+    def _texts(self) -> Iterator[bytes]:
+        for path in self.paths:
+            try:
+                yield self.root.read(path)
+            except UnreadableError:
+                yield b""
+
+    def files_with(self, *words: str) -> list[str]:
+        """Paths of the files that hold every one of the words, tests and vendored code too."""
+        found: set[int] | None = None
+        for word in words:
+            numbers = set(self.words.files_with(word))
+            found = numbers if found is None else found & numbers
+        return [self.paths[number] for number in sorted(found or ())]
+
+    def path_of(self, module: str) -> str | None:
+        """The file of a module by its dotted name."""
+        path = self._by_module.get(module)
+        if path is None and isinstance(self.root, FedRoot):
+            stem = module.replace(".", "/")
+            for candidate in (f"{stem}.py", f"{stem}/__init__.py"):
+                self.root.knows(candidate)
+        return path
+
+    def text(self, path: str) -> str:
+        """Raises UnreadableError."""
+        return decoded(self.root.read(path))
+
+    def facts(self, path: str) -> FileFacts:
+        """The facts of a file, from the cache when its content was read before. Raises UnreadableError."""
+        if path not in self._facts:
+            source = self.root.read(path)
+            key = content_hash(source)
+            kept = self._cache.get(f"facts{facts_module.FORMAT}", key)
+            found = facts_module.read(kept) if kept is not None else None
+            if found is None:
+                text = decoded(source)
+                found = facts_of(parse(text), text.split("\n"))
+                self._cache.put(f"facts{facts_module.FORMAT}", key, facts_module.encoded(found))
+            self._facts[path] = found
+        return self._facts[path]
+
+    def module(self, path: str) -> Module | None:
+        """The parsed module; None when it cannot be read."""
+        if path not in self._modules:
+            try:
+                self._modules[path] = Module(module_name(path), path, self.text(path), self.facts(path))
+            except (UnreadableError, RecursionError):
+                self._modules[path] = None
+        return self._modules[path]
+
+    @property
+    def examined(self) -> tuple[str, ...]:
+        """Files whose facts were read so far."""
+        return tuple(self._facts)
+
+    @property
+    def not_understood(self) -> dict[str, FileFacts]:
+        """Of the examined files, those with lines that the parser refused."""
+        return {path: facts for path, facts in self._facts.items() if facts.gaps}
+
+    @property
+    def parsed(self) -> int:
+        """How many modules were parsed for their code."""
+        return sum(module is not None for module in self._modules.values())
+
+
+class Trees:
+    """The packages that are searched, opened when something leads there. Others are *external*: a call of theirs is a
+    fact of the host."""
+
+    def __init__(self, roots: Mapping[str, Root], follow: Callable[[str], bool], cache: Cache | None = None) -> None:
+        self._roots = roots
+        self._follow = follow
+        self._cache = cache or Cache(None)
+        self.opened: dict[str, Tree] = {}
+        self.outside: dict[str, None] = {}
+        """Packages that are there, or were named, and were not followed."""
+
+    def __iter__(self) -> Iterator[Tree]:
+        return iter(list(self.opened.values()))
+
+    def open(self, package: str) -> Tree | None:
+        """The tree of a package, asked for by name; None when it is not among the roots."""
+        if package not in self.opened:
+            root = self._roots.get(package)
+            if root is None:
+                return None
+            self.opened[package] = Tree(root, self._cache)
+        return self.opened[package]
+
+    def tree_of(self, module: str) -> Tree | None:
+        """The tree that a dotted name leads to, opened now if it is to be followed."""
+        package = module.partition(".")[0]
+        if package in self.opened:
+            return self.opened[package]
+        if package in self._roots and self._follow(package):
+            return self.open(package)
+        if package:
+            self.outside[package] = None
+        return None
+
+    def module(self, name: str) -> Module | None:
+        """A module by its dotted name; None when it is not in the trees."""
+        tree = self.tree_of(name)
+        path = tree.path_of(name) if tree else None
+        return tree.module(path) if tree and path else None
+
+    def with_words(self, *words: str, tests: bool = False) -> Iterator[tuple[Tree, str]]:
+        """The files of the opened trees with every word; without ``tests`` those of tests and examples are left out."""
+        for tree in self:
+            for path in tree.files_with(*words):
+                if tests or not is_test(path):
+                    yield tree, path
+
+    def units(self, *words: str, tests: bool = False, **having: str) -> Iterator[Scope]:
+        """The functions (and codes of modules) with the words in their file and the names in their facts; see
+        :meth:`Module.units`. Only those are parsed."""
+        for tree, path in self.with_words(*words, tests=tests):
+            facts = self._facts(tree, path)
+            if facts and any(all(value in getattr(unit, field) for field, value in having.items()) for unit in facts.functions):  # fmt: skip
+                module = tree.module(path)
+                if module:
+                    yield from module.units(**having)
+
+    def count(self, *words: str, **having: str) -> int:
+        """How many functions have these facts, without parsing any."""
+        return sum(
+            all(value in getattr(unit, field) for field, value in having.items())
+            for tree, path in self.with_words(*words)
+            for facts in [self._facts(tree, path)]
+            if facts
+            for unit in facts.functions
+        )
+
+    def facts_with(self, *words: str, tests: bool = False) -> Iterator[tuple[Tree, str, FileFacts]]:
+        """The facts of the files with every word."""
+        for tree, path in self.with_words(*words, tests=tests):
+            facts = self._facts(tree, path)
+            if facts:
+                yield tree, path, facts
+
+    @staticmethod
+    def _facts(tree: Tree, path: str) -> FileFacts | None:
+        try:
+            return tree.facts(path)
+        except (UnreadableError, RecursionError):
+            return None
+
+
+def module_name(path: str) -> str:
+    """``flashinfer.jit.core`` of ``flashinfer/jit/core.py``."""
+    stem = path[: -len(".py")] if path.endswith(".py") else path
+    parts = stem.split("/")
+    if parts[-1] == "__init__":
+        parts.pop()
+    return ".".join(parts)
+
+
+def is_test(path: str) -> bool:
+    return _TESTS.search(path) is not None
+
+
+def unique(items: Iterable[Scope]) -> list[Scope]:
+    return list({id(item): item for item in items}.values())
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Without the cycle collector: trees are large, full of cycles and kept; collecting took most of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
