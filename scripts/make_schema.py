@@ -1,4 +1,4 @@
-"""Writes ``docs/diagnosis.schema.json``, the JSON Schema of ``gpuwhy diagnose --format json``, from the types.
+"""Writes the JSON Schemas of ``gpuwhy diagnose`` and ``gpuwhy inspect``, ``docs/*.schema.json``, from the types.
 
 Run: ``python -m scripts.make_schema``; with ``--check`` it only says whether the file is up to date (exit status 1).
 """
@@ -8,32 +8,45 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
+from gpuwhy.reports import binaries_json
 from gpuwhy.reports.json import SCHEMA_VERSION, schema
 
-SCHEMA_FILE = Path(__file__).parents[1] / "docs" / "diagnosis.schema.json"
+DOCS = Path(__file__).parents[1] / "docs"
+SCHEMA_FILE = DOCS / "diagnosis.schema.json"
+INSPECT_SCHEMA_FILE = DOCS / "inspect.schema.json"
 
 
 def schema_text() -> str:
-    """The schema as it stands in ``docs``."""
+    """The schema of a diagnosis as it stands in ``docs``."""
+    return _text("diagnosis", "diagnose", SCHEMA_VERSION, schema())
+
+
+def inspect_schema_text() -> str:
+    """The schema of an inspection as it stands in ``docs``."""
+    return _text("inspection", "inspect", binaries_json.SCHEMA_VERSION, binaries_json.schema())
+
+
+def _text(subject: str, command: str, version: str, schema: dict[str, Any]) -> str:
     document = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "gpuwhy diagnosis",
-        "description": f"The document that `gpuwhy diagnose --format json` prints, schema_version {SCHEMA_VERSION}.",
-        **schema(),
+        "title": f"gpuwhy {subject}",
+        "description": f"The document that `gpuwhy {command} --format json` prints, schema_version {version}.",
+        **schema,
     }
     return json.dumps(document, indent=1, ensure_ascii=True) + "\n"
 
 
 def main() -> int:
-    text = schema_text()
-    if "--check" not in sys.argv[1:]:
-        SCHEMA_FILE.write_text(text, encoding="utf-8")
-        return 0
-    if SCHEMA_FILE.is_file() and SCHEMA_FILE.read_text(encoding="utf-8") == text:
-        return 0
-    sys.stderr.write("docs/diagnosis.schema.json is not that of the types: run `make schema`\n")
-    return 1
+    stale = 0
+    for file, text in ((SCHEMA_FILE, schema_text()), (INSPECT_SCHEMA_FILE, inspect_schema_text())):
+        if "--check" not in sys.argv[1:]:
+            file.write_text(text, encoding="utf-8")
+        elif not file.is_file() or file.read_text(encoding="utf-8") != text:
+            sys.stderr.write(f"docs/{file.name} is not that of the types: run `make schema`\n")
+            stale = 1
+    return stale
 
 
 if __name__ == "__main__":

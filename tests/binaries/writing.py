@@ -82,8 +82,8 @@ def elf(
         )
     end = table + 64 * len(rows)
     program = [struct.pack("<IIQQQQQQ", 1, 5, 0, 0, 0, end, end, 4096)]
-    for segment, name in segments:
-        offset, size = places[name]
+    for segment, covered in segments:
+        offset, size = places[covered]
         program.append(struct.pack("<IIQQQQQQ", segment, 4, offset, offset, offset, size, size, 8))
     ident = b"\x7fELF\x02\x01\x01" + bytes([os_abi, abi_version]) + bytes(7)
     shoff, shnum, shstr = (table, len(rows), len(rows) - 1) if has_sections else (0, 0, 0)
