@@ -10,17 +10,18 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOGS := tests/data/logs
 
-.PHONY: help install demo test check lint score bench lab soak schema picture
+.PHONY: help install demo test check lint wheels score bench lab soak schema picture
 
 help:
 	@echo 'make demo     set up, and diagnose a crash of SGLang from its log and from its journal'
 	@echo 'make test     set up, and run the tests'
 	@echo 'make check    all that must hold before a change is taken: style, types, layers, schema, tests'
+	@echo 'make wheels   what is read of real wheels, against cuobjdump (downloads 130 MB once)'
 	@echo 'make score    how many labelled cases are diagnosed rightly; CASES=folder for others'
 	@echo 'make bench    seconds to start and to diagnose'
 	@echo 'make lab      real hosts: systemd, sshd, journal, FlashInfer (as root, on Debian 12)'
 	@echo 'make soak     randomised tests with their full counts'
-	@echo 'make schema   write docs/diagnosis.schema.json'
+	@echo 'make schema   write docs/*.schema.json'
 	@echo 'make picture  write docs/seed.svg'
 
 install: $(INSTALLED)
@@ -47,7 +48,10 @@ demo: $(INSTALLED)
 test: $(INSTALLED)
 	$(BIN)/pytest -q -n $(WORKERS)
 
-check: lint test
+check: lint test wheels
+
+wheels: $(INSTALLED)
+	$(BIN)/pytest -q -m wheels
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
@@ -62,6 +66,7 @@ score: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_start.py
 	$(BIN)/python benchmarks/bench_diagnose.py
+	$(BIN)/python benchmarks/binaries.py
 
 lab: $(INSTALLED)
 	tests/lab/setup
