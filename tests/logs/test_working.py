@@ -100,3 +100,13 @@ def test_many_questions_about_a_long_log_take_no_longer() -> None:
     begun = time.perf_counter()
     assert all(asked.went_on("x", at, 40_000) for at in range(30_000, 39_000, 3))
     assert time.perf_counter() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "unit", ["step ", "POST /v1", "| 200 |", "gen throughput: 0", "loss", "'loss", "Epoch 1 ", "saved "]
+)
+def test_lines_made_to_be_slow_are_not(unit: str) -> None:
+    asked = work(*[f"{unit * 400} 200 loss" for _ in range(3000)], "ValueError: a")
+    begun = time.perf_counter()
+    asked.last("x")
+    assert time.perf_counter() - begun < 5

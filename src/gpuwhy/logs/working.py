@@ -31,7 +31,7 @@ _ANSWERED = Pattern(
 )
 _WORKED = Pattern(
     r"gen(?:eration)? throughput(?: \(token/s\))?: (?!0(?:\.0{1,3})?\b)\d|\b[Oo]utput generated in \d|\bPrompt executed in \d|Generate: ?\d{1,6}\.\d{1,3}s"
-    r"|\b(?:[Ss]tep|[Ii]ter(?:ation)?|[Ee]poch)\b.{0,300}loss['\"]?[:= ]|\['\"]?(?:lm |train_)?loss['\"]?[:=] ?\d|^\{'loss': \d|^\[\d{1,4}\] loss \d|^\[\d\d:\d\d\.\d{3} --> \d\d:\d\d\.\d{3}\]"
+    r"|\b(?:[Ss]tep|[Ii]ter(?:ation)?|[Ee]poch)\b.{0,120}loss['\"]?[:= ]|\b(?:train_)?loss['\"]?[:=] ?\d|^\[\d{1,4}\] loss \d|^\[\d\d:\d\d\.\d{3} --> \d\d:\d\d\.\d{3}\]"
     r"|(?:Connected all (?:rings|trees)|Init COMPLETE)\b"
 )
 _FINISHED = Pattern(
@@ -43,7 +43,7 @@ _FINISHED = Pattern(
 _TESTED = Pattern(
     r"^=+ (?:\d{1,6} (?:passed|skipped|deselected|xfailed|xpassed|warnings?)(?:, )?){1,6} in [\d.]{1,12}s"
 )
-LONGEST = 2000
+LONGEST = 600
 ANSWERS = 5
 """So many answers show that a process went on, although others of its group died later."""
 LATER_SECONDS = 20.0
