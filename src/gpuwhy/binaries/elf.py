@@ -261,12 +261,13 @@ class Elf:
     def _entry(self, tag: int) -> Optional[int]:
         return next((value for each, value in self._dynamic_entries() if each == tag), None)
 
-    def _table_at(self, tag: int) -> Optional[int]:
+    def table_at(self, tag: int) -> Optional[int]:
+        """Where in the file the table stands that an entry of the dynamic section names; None without such an entry."""
         address = self._entry(tag)
         return None if address is None else self.offset_of(address)
 
     def _strings(self) -> "Strings":
-        at = self._table_at(5)
+        at = self.table_at(5)
         if at is None:
             section = self.section(".dynstr")
             return Strings(self.source, section.offset, section.size) if section else Strings(self.source, 0, 0)
@@ -302,7 +303,7 @@ class Elf:
 
     def _version_needs(self, strings: "Strings") -> Dict[int, VersionNeed]:
         found: Dict[int, VersionNeed] = {}
-        at, count = self._table_at(0x6FFFFFFE), min(self._entry(0x6FFFFFFF) or 0, 4096)
+        at, count = self.table_at(0x6FFFFFFE), min(self._entry(0x6FFFFFFF) or 0, 4096)
         form, auxiliary = struct.Struct(self.order + "HHIII"), struct.Struct(self.order + "IHHII")
         while at is not None and count > 0 and len(found) < 65536:
             data = self.source.read_at(at, form.size)
@@ -326,7 +327,7 @@ class Elf:
 
     def _version_definitions(self, strings: "Strings") -> Dict[int, str]:
         found: Dict[int, str] = {}
-        at, count = self._table_at(0x6FFFFFFC), min(self._entry(0x6FFFFFFD) or 0, 65536)
+        at, count = self.table_at(0x6FFFFFFC), min(self._entry(0x6FFFFFFD) or 0, 65536)
         form = struct.Struct(self.order + "HHHHIII")
         while at is not None and count > 0:
             data = self.source.read_at(at, form.size)
@@ -346,7 +347,7 @@ class Elf:
     def undefined_symbols(self) -> Iterator[Symbol]:
         """Symbols that another library must define, in the order of the table."""
         for number, name, info in self._symbols(is_defined=False):
-            version, library = self._version_of(number)
+            version, library = self.version_of(number)
             yield Symbol(name, info >> 4 == 2, version, library)
 
     def undefined_names(self) -> Iterator[str]:
@@ -357,18 +358,18 @@ class Elf:
         """Symbols that other libraries can be bound to."""
         for number, name, info in self._symbols(is_defined=True):
             if info >> 4 in _VISIBLE:
-                yield Symbol(name, info >> 4 == 2, self._version_of(number)[0], "")
+                yield Symbol(name, info >> 4 == 2, self.version_of(number)[0], "")
 
-    def _symbol_table(self) -> Tuple[int, int]:
+    def symbol_table(self) -> Tuple[int, int]:
         """Where the dynamic symbols stand, and how many they are."""
         size = 16 if self.bits == 32 else 24
         section = next((each for each in self.sections() if each.type == _DYNSYM), None)
         if section is not None:
             return section.offset, section.size // size
-        at = self._table_at(6)
+        at = self.table_at(6)
         if at is None:
             return 0, 0
-        old_hash = self._table_at(4)
+        old_hash = self.table_at(4)
         if old_hash is not None:
             data = self.source.read_at(old_hash, 8)
             if len(data) == 8:
@@ -376,11 +377,11 @@ class Elf:
         count = self._count_by_gnu_hash()
         if count is not None:
             return at, count
-        strings = self._table_at(5)
+        strings = self.table_at(5)
         return at, (strings - at) // size if strings is not None and strings > at else 0
 
     def _gnu_hash(self) -> Optional[Tuple[int, int, int, int]]:
-        at = self._table_at(0x6FFFFEF5)
+        at = self.table_at(0x6FFFFEF5)
         data = b"" if at is None else self.source.read_at(at, 16)
         if at is None or len(data) < 16:
             return None
@@ -405,7 +406,7 @@ class Elf:
 
     def _symbols(self, is_defined: bool) -> Iterator[Tuple[int, str, int]]:
         """Number, name and info of each named symbol that is defined here, or is not."""
-        at, count = self._symbol_table()
+        at, count = self.symbol_table()
         form = struct.Struct(self.order + ("I8xBxH" if self.bits == 32 else "IBxH16x"))
         if count > MOST_SYMBOLS or count * form.size > self.source.size:
             self.problems.append("dynamic symbols: claims %d" % count)
@@ -421,13 +422,24 @@ class Elf:
             if len(data) < form.size:
                 break
 
-    def _version_of(self, number: int) -> Tuple[str, str]:
+    def defined_name(self, number: int) -> str:
+        """The name of a symbol that others can be bound to; ``""`` for one that is undefined or local."""
+        form = struct.Struct(self.order + ("I8xBxH" if self.bits == 32 else "IBxH16x"))
+        data = self.source.read_at(self.symbol_table()[0] + number * form.size, form.size)
+        if len(data) < form.size:
+            return ""
+        name, info, section = form.unpack(data)
+        if not hasattr(self, "_symbol_names"):
+            self._symbol_names = self._strings()
+        return self._symbol_names.at(name) if section and info >> 4 in _VISIBLE else ""
+
+    def version_of(self, number: int) -> Tuple[str, str]:
         """Name and library of the version that a symbol is bound to; empty when it has none."""
         needs, definitions = self._versions()
         if not needs and not definitions:
             return "", ""
         if not hasattr(self, "_version_rows"):
-            at = self._table_at(0x6FFFFFF0)
+            at = self.table_at(0x6FFFFFF0)
             self._version_rows = Strings(self.source, at or 0, self.source.size if at is not None else 0)
         data = self._version_rows.bytes_at(2 * number, 2)
         index = struct.unpack(self.order + "H", data)[0] & 0x7FFF if len(data) == 2 else 0
