@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOGS := tests/data/logs
 
-.PHONY: help install demo test check lint wheels score bench lab soak schema picture
+.PHONY: help install demo test check lint wheels score bench lab soak schema pages picture generality
 
 help:
 	@echo 'make demo     set up, and diagnose a crash of SGLang from its log and from its journal'
@@ -23,6 +23,8 @@ help:
 	@echo 'make soak     randomised tests with their full counts'
 	@echo 'make schema   write docs/*.schema.json'
 	@echo 'make picture  write docs/seed.svg'
+	@echo 'make pages    write docs/causes'
+	@echo 'make generality  the score under variations of the cases: other numbers, other prefixes, buried, cut'
 
 install: $(INSTALLED)
 
@@ -59,13 +61,20 @@ lint: $(INSTALLED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m scripts.make_schema --check
+	$(BIN)/python -m scripts.make_cause_pages --check
 
 score: $(INSTALLED)
 	@$(BIN)/python -m scripts.score $(CASES)
 
+generality: $(INSTALLED)
+	@$(BIN)/python -m scripts.generality $(CASES)
+
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_start.py
 	$(BIN)/python benchmarks/bench_diagnose.py
+	$(BIN)/python -m benchmarks.bench_judge
+	$(BIN)/python -m benchmarks.bench_large_log
+	$(BIN)/python -m benchmarks.bench_fingerprints
 	$(BIN)/python benchmarks/binaries.py
 
 lab: $(INSTALLED)
@@ -77,6 +86,9 @@ soak: $(INSTALLED)
 
 schema: $(INSTALLED)
 	$(BIN)/python -m scripts.make_schema
+
+pages: $(INSTALLED)
+	$(BIN)/python -m scripts.make_cause_pages
 
 picture: $(INSTALLED)
 	$(BIN)/python -m scripts.make_picture
