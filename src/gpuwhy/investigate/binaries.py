@@ -19,6 +19,7 @@ from gpuwhy.model.inspection import ContainerSet, InspectedFile, Inspection, Out
 WHOLE = 1 << 40
 CUBIN_FOLDER = "folder of cubins"
 _ZIP = (".whl", ".zip")
+_THREADS, _BATCH = 8, 512
 
 Progress = Callable[[str, int, int], None]
 """Called with a name, how much is done, and of how much; 0 when that is not known."""
@@ -49,19 +50,22 @@ def inspect_binaries(paths: Iterable[Path], question: Question, on_progress: Pro
     unreadable: list[str] = []
     wheels: list[WheelSummary] = []
     for path in paths:
-        is_named = not path.is_dir()
         folders: dict[str, list[Binary]] = {}
-        for number, found in enumerate(binaries_under(path), 1):
+        for number, (found, answer) in enumerate(_answers(path, question), 1):
             if on_progress:
                 on_progress(str(found), number, 0)
-            try:
-                if found.name.endswith(_ZIP):
+            if isinstance(answer, Unreadable):
+                unreadable.append(str(answer))
+            elif isinstance(answer, InspectedFile):
+                files.append(answer)
+            elif answer is not None:
+                folders.setdefault(str(found.parent), []).append(answer)
+            elif found.name.endswith(_ZIP):
+                try:
                     wheels.append(wheel_summary(found))
                     files += _of_wheel(found, question, on_progress)
-                else:
-                    files += _of_file(found, is_named, question, folders)
-            except Unreadable as error:
-                unreadable.append(str(error))
+                except Unreadable as error:
+                    unreadable.append(str(error))
         files += _cubin_folders(folders, "", question)
     return Inspection(
         tuple(files),
@@ -72,6 +76,38 @@ def inspect_binaries(paths: Iterable[Path], question: Question, on_progress: Pro
         tuple(wheels),
         tuple(unreadable),
     )
+
+
+_Answer = InspectedFile | Binary | Unreadable | None
+"""Of a path: the file, one of the cubins of its folder, why it cannot be read, or nothing of note."""
+
+
+def _answers(path: Path, question: Question) -> Iterator[tuple[Path, _Answer]]:
+    """What each file under a path is. Those of a folder are read by several threads: cold, nearly all is waiting."""
+    if not path.is_dir():
+        yield path, _answer(path, True, question)
+        return
+    from concurrent.futures import ThreadPoolExecutor
+    from itertools import islice
+
+    found = binaries_under(path)
+    with ThreadPoolExecutor(_THREADS) as pool:
+        # in batches, so that a folder of 16,000 cubins does not wait in memory
+        while batch := list(islice(found, _BATCH)):
+            yield from zip(batch, pool.map(lambda each: _answer(each, False, question), batch), strict=True)
+
+
+def _answer(path: Path, is_named: bool, question: Question) -> _Answer:
+    if path.name.endswith(_ZIP):
+        return None
+    try:
+        with FileSource(str(path)) as source:
+            binary = examine(source, str(path), question.searches)
+            if is_named or (binary.kind not in (UNKNOWN, CUBIN)) or _is_damaged(binary):
+                return _inspected(binary, source, "", question)
+    except Unreadable as error:
+        return error
+    return binary if binary.kind == CUBIN else None
 
 
 def has_failing(inspection: Inspection) -> bool:
@@ -114,18 +150,6 @@ def wheel_summary(path: Path) -> WheelSummary:
         len(facts.binaries),
         sum(size for _, size in facts.binaries),
     )
-
-
-def _of_file(
-    path: Path, is_named: bool, question: Question, folders: dict[str, list[Binary]]
-) -> Iterator[InspectedFile]:
-    """The file, unless it is one of a folder's cubins, which are collected in ``folders``, or no binary at all."""
-    with FileSource(str(path)) as source:
-        binary = examine(source, str(path), question.searches)
-        if is_named or (binary.kind != UNKNOWN and binary.kind != CUBIN) or _is_damaged(binary):
-            yield _inspected(binary, source, "", question)
-        elif binary.kind == CUBIN:
-            folders.setdefault(str(path.parent), []).append(binary)
 
 
 def _is_damaged(binary: Binary) -> bool:
