@@ -16,6 +16,7 @@ table holds the cases whose cause is in the catalogue, the second all of them.
 | primary | the incident begins with the decisive line: the primary event, or the warning that was found to be the cause, holds it |
 | prim.sec | the primary event's headline is one of the lines that must not be named as the cause |
 | remedy@1, @3 | the first remedy, or one of the first three, matches a listed one by kind and name (values may not contradict each other) |
+| useless | one of the first three is a fix that the case calls wrong (``wrong_fixes``, see ``scripts.wrong_fixes``), and none that it lists |
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from gpuwhy.model.finding import Certainty, Finding
 from gpuwhy.model.remedy import Remedy
 from gpuwhy.remedies import prescribe
 from gpuwhy.snapshot.given import given
+from scripts.wrong_fixes import is_useless
 
 CASES = Path(__file__).parents[1] / "tests" / "cases"
 MODES = ("report", "facts")
@@ -71,6 +73,7 @@ class Score:
     remedy3: bool | None
     primary: bool | None = None
     primary_secondary: bool = False
+    useless: bool = False
 
     @property
     def in_catalogue(self) -> bool:
@@ -131,6 +134,10 @@ def score_case(case: dict[str, Any], mode: str) -> Score:
         remedy3=_matches_any(proposed[:3], remedies) if remedies else None,
         primary=_begins_with(diagnosis, [decisive]) if decisive else None,
         primary_secondary=_begins_with(diagnosis, truth.get("secondary_lines") or (), is_whole=True),
+        useless=any(
+            is_useless(remedy, map(str, truth.get("wrong_fixes") or ())) and not _matches_any([remedy], remedies)
+            for remedy in proposed[:3]
+        ),
     )
 
 
@@ -239,8 +246,9 @@ COLUMNS: tuple[tuple[str, Callable[[Score], bool | None]], ...] = (
     ("prim.sec", lambda score: score.primary_secondary),
     ("remedy@1", lambda score: score.remedy1),
     ("remedy@3", lambda score: score.remedy3),
+    ("useless", lambda score: score.useless),
 )
-COUNTED = frozenset({"false", "secondary", "prim.sec"})
+COUNTED = frozenset({"false", "secondary", "prim.sec", "useless"})
 """Errors: shown as a number, since a share would flatter."""
 
 
@@ -305,6 +313,7 @@ def failure(score: Score) -> str:
     faults += ["evidence"] if score.evidence is False else []
     faults += ["secondary line cited"] if score.secondary else []
     faults += ["remedy"] if score.remedy3 is False else []
+    faults += ["useless remedy"] if score.useless else []
     got = ", ".join(score.got) or "nothing"
     return (
         f"{score.case} ({score.mode}): {', '.join(faults)}; is {score.cause}, got {got} {score.certainty}"

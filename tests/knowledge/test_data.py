@@ -13,7 +13,7 @@ import msgspec
 import pytest
 from scripts import make_knowledge
 
-from gpuwhy.knowledge import drivers, dtypes, flashinfer, gpus, pins, tables, toolkits, torch, triton
+from gpuwhy.knowledge import drivers, dtypes, flashinfer, gpus, pins, switches, tables, toolkits, torch, triton
 
 TYPES: dict[str, type[msgspec.Struct]] = {
     "drivers": drivers.DriverTable,
@@ -21,6 +21,7 @@ TYPES: dict[str, type[msgspec.Struct]] = {
     "gpus": gpus.GpuTable,
     "number_formats": dtypes.NumberFormats,
     "pins": pins.PinTable,
+    "switches": switches.StoredSwitches,
     "toolkits": toolkits.ToolkitTable,
     "torch": torch.TorchTable,
     "triton": triton.TritonTable,

@@ -111,6 +111,20 @@ def test_caches_are_found_where_their_library_keeps_them(name: str, variables: d
 
 
 @pytest.mark.parametrize(
+    ("version", "variables", "path"),
+    [
+        ("0.5.17", {}, "/home/svc/.triton/cache"),
+        ("0.5.18", {}, "/home/svc/.cache/sglang/triton"),
+        ("0.5.18", {"SGLANG_CACHE_DIR": "/data"}, "/data/triton"),
+        ("0.5.18", {"TRITON_CACHE_DIR": "/data/t"}, "/data/t"),
+    ],
+)
+def test_sglang_gathers_the_caches_of_others(version: str, variables: dict[str, str], path: str) -> None:
+    service = Setting(kind="shell", home="/home/svc", variables=variables, packages={"sglang": version})
+    assert cache("triton", service).commands[0] == f"mv -T {path} {path}.before-gpuwhy"
+
+
+@pytest.mark.parametrize(
     "name", ["/", "/usr", "/usr/lib", "/home/svc", "/x/cache/../../etc", "/etc/jit\n", "some cache"]
 )
 def test_folders_of_the_system_are_never_moved(name: str) -> None:

@@ -6,7 +6,9 @@ import re
 import shlex
 
 import msgspec
+from packaging.version import Version
 
+from gpuwhy.knowledge.releases import package_version
 from gpuwhy.remedies.change import Change, ServicePlace
 from gpuwhy.remedies.setting import Setting
 
@@ -32,6 +34,17 @@ CACHES = {
 }
 """By the first word of the cache's name, lower case (read in the libraries' released sources)."""
 
+SGLANG_GATHERS_SINCE = "0.5.18"
+"""From this release on SGLang sets the others' variables to folders below its own (srt/environ.py of the wheels)."""
+GATHERED_BY_SGLANG = {
+    "flashinfer": ".cache/flashinfer",
+    "triton": "triton",
+    "tilelang": "tilelang",
+    "cuda": "nv",
+    "deep_gemm": "deep_gemm",
+}
+"""Where they are below SGLANG_CACHE_DIR, by default ``~/.cache/sglang``."""
+
 _LOOKS_LIKE_CACHE = re.compile(
     r"cache|jit|flashinfer|triton|inductor|torch_?extensions|deep_?gemm|tilelang", re.IGNORECASE
 )
@@ -48,7 +61,7 @@ def change_cache(setting: Setting, place: ServicePlace, name: str, value: str) -
         return Change()
     old, kept = _quoted(path), _quoted(path + ".before-gpuwhy")
     limits = () if path.startswith("/") else ("~ is the home of the user that runs the service",)
-    if setting.kind in ("docker", "compose", "kubernetes"):
+    if setting.is_container:
         return Change(
             (place.inside(f"mv -T {old} {kept}"), *place.restart()), (), (place.inside(f"ls -ld {old}"),), limits
         )
@@ -66,13 +79,25 @@ def _path(setting: Setting, name: str) -> str | None:
         is_below = path.count("/") > 1 and ".." not in path.split("/")
         return path if is_below and _LOOKS_LIKE_CACHE.search(path) else None
     words = re.split(r"[ -]", name.lower())
-    known = CACHES.get(words[0]) or CACHES.get("_".join(words[:2]))
-    if known is None:
+    key = next((key for key in (words[0], "_".join(words[:2])) if key in CACHES), None)
+    if key is None:
         return None
+    known = CACHES[key]
+    home = setting.home.rstrip("/") if setting.home.startswith("/") else "~"
     moved = setting.variables.get(known.variable)
     if moved and moved.startswith("/"):
         return "/".join(part for part in (moved.rstrip("/"), known.below_variable) if part)
-    return f"{setting.home.rstrip('/') if setting.home.startswith('/') else '~'}/{known.below_home}"
+    if key in GATHERED_BY_SGLANG and _gathers(setting):
+        own = setting.variables.get("SGLANG_CACHE_DIR") or ""
+        return f"{own.rstrip('/') if own.startswith('/') else home + '/.cache/sglang'}/{GATHERED_BY_SGLANG[key]}"
+    return f"{home}/{known.below_home}"
+
+
+def _gathers(setting: Setting) -> bool:
+    """Whether the service is an SGLang that keeps the caches of others below its own."""
+    version = package_version(setting.packages.get("sglang") or "")
+    is_alone = not setting.packages.get("vllm")
+    return is_alone and version is not None and version >= Version(SGLANG_GATHERS_SINCE)
 
 
 def _quoted(path: str) -> str:

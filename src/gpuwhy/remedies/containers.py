@@ -7,18 +7,8 @@ import re
 import shlex
 
 from gpuwhy.remedies.change import Change
+from gpuwhy.remedies.container_run import is_option_of_run
 from gpuwhy.remedies.setting import Setting
-
-OPTIONS_OF_RUN = frozenset(
-    {"--shm-size", "--gpus", "--ipc", "--ulimit", "--cap-add", "--privileged", "--network", "--pids-limit", "--memory",
-     "--runtime", "--security-opt", "--entrypoint", "--user", "--volume"}
-)  # fmt: skip
-"""Options that belong to ``docker run``, not to the engine inside."""
-
-
-def is_option_of_run(option: str, value: str) -> bool:
-    """True for an option of the container's start; ``--device`` is one only when it names a device file."""
-    return option in OPTIONS_OF_RUN or (option == "--device" and value.startswith("/dev/"))
 
 
 class Container:
@@ -100,15 +90,12 @@ class ComposeService:
         )
 
     def set_option(self, option: str, value: str) -> Change:
-        keys = {
-            "--shm-size": "shm_size",
-            "--ipc": "ipc",
-            "--runtime": "runtime",
-            "--user": "user",
-            "--memory": "mem_limit",
-        }
-        if option in keys and value:
-            return self._overridden(f"    {keys[option]}: {_yaml(value)}")
+        if is_option_of_run(option, value):
+            line = _compose_line(option, value)
+            if line:
+                return self._overridden(f"    {line}")
+            typed = shlex.quote(f"{option}={value}" if value else option)
+            return self._by_hand(f"give the service what {typed} is to `{self._engine} run`")
         typed = shlex.join([option, value] if value else [option])
         return self._by_hand(f"add {typed} to the service's command:")
 
@@ -123,7 +110,7 @@ class ComposeService:
 
     def _by_hand(self, instruction: str) -> Change:
         return Change(
-            commands=(f"# {instruction} in the compose file in {self._folder}", self._up()),
+            commands=(f"# {instruction}, in the compose file in {self._folder}", self._up()),
             undo=("# change it back", self._up()),
         )
 
@@ -141,6 +128,60 @@ class ComposeService:
 
     def _up(self) -> str:
         return f"cd {self._folder} && {self._engine} compose up -d {shlex.quote(self._service)}"
+
+
+_COMPOSE_KEYS = {
+    "--shm-size": "shm_size", "--ipc": "ipc", "--runtime": "runtime", "--user": "user", "--memory": "mem_limit",
+    "--memory-swap": "memswap_limit", "--network": "network_mode", "--pid": "pid", "--pids-limit": "pids_limit",
+    "--entrypoint": "entrypoint", "--cpuset-cpus": "cpuset", "--restart": "restart", "--cgroupns": "cgroup",
+}  # fmt: skip
+_COMPOSE_LISTS = {
+    "--cap-add": "cap_add", "--security-opt": "security_opt", "--volume": "volumes", "--device": "devices",
+    "--group-add": "group_add", "--dns": "dns", "--add-host": "extra_hosts", "--publish": "ports",
+}  # fmt: skip
+_COMPOSE_SWITCHES = {"--privileged": "privileged", "--init": "init"}
+"""What an option of ``docker run`` is called in a compose file (the Compose Specification)."""
+
+
+def _compose_line(option: str, value: str) -> str:
+    if option in _COMPOSE_SWITCHES:
+        return f"{_COMPOSE_SWITCHES[option]}: true"
+    if not value:
+        return ""
+    if option in _COMPOSE_KEYS:
+        return f"{_COMPOSE_KEYS[option]}: {_yaml(value)}"
+    if option in _COMPOSE_LISTS:
+        return f"{_COMPOSE_LISTS[option]}: [{_yaml(value)}]"
+    name, _, limit = value.partition("=")
+    if option == "--ulimit" and limit:
+        soft, _, hard = limit.partition(":")
+        same = soft if not hard or hard == soft else f"{{soft: {soft}, hard: {hard}}}"
+        return f"ulimits: {{{_yaml(name)}: {same}}}" if re.fullmatch(r"-?\d{1,12}(?::-?\d{1,12})?", limit) else ""
+    if option == "--gpus" and value == "all":
+        return "deploy: {resources: {reservations: {devices: [{driver: nvidia, count: all, capabilities: [gpu]}]}}}"
+    return ""
+
+
+def _pod_words(option: str, value: str) -> str:
+    """What an option of ``docker run`` is in a pod's specification, in words."""
+    forms = {
+        "--shm-size": "add an emptyDir volume with medium: Memory, mounted at /dev/shm"
+        + (f", sizeLimit {value.upper().rstrip('B')}i" if re.fullmatch(r"\d{1,6}[gGmM][bB]?", value) else ""),
+        "--gpus": "ask for GPUs in the container's resources: limits: {nvidia.com/gpu: 1} (or how many it uses)",
+        "--ipc": "set hostIPC: true in the pod's spec",
+        "--pid": "set hostPID: true in the pod's spec",
+        "--network": "set hostNetwork: true in the pod's spec",
+        "--privileged": "set securityContext: {privileged: true} for the container",
+        "--cap-add": f"add {value} to the container's securityContext: capabilities: add:",
+        "--user": f"set securityContext: {{runAsUser: {value}}} for the container",
+        "--memory": f"raise the container's resources: limits: memory: to {value}",
+        "--runtime": f"set runtimeClassName: {value} in the pod's spec",
+        "--entrypoint": f"set command: to {value} for the container",
+        "--volume": f"add a volume for {value} and its volumeMount",
+        "--env": f"add {value} to the container's env:",
+        "--ulimit": f"a pod has no ulimit: raise {value} for the container runtime on the node (Limit...= of containerd)",
+    }
+    return forms.get(option, f"give the container what {option} is to docker run")
 
 
 class Pod:
@@ -161,9 +202,9 @@ class Pod:
         return self._environment(f"{name}-", f"! printenv {name}")
 
     def set_option(self, option: str, value: str) -> Change:
+        if is_option_of_run(option, value):
+            return self._edited(_pod_words(option, value))
         typed = shlex.join([option, value] if value else [option])
-        if option == "--shm-size":
-            typed = "an emptyDir volume with medium: Memory mounted at /dev/shm"
         return self._edited(f"add {typed} to the container's args")
 
     def remove_option(self, option: str) -> Change:

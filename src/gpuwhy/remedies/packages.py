@@ -31,7 +31,7 @@ def change_package(setting: Setting, place: ServicePlace, name: str, value: str)
     if arguments is None or not _NAME.fullmatch(name) or name in _NOT_FROM_PIP:
         return Change()
     shows = "! " if value == "remove" else ""
-    if setting.kind in ("docker", "compose", "kubernetes"):
+    if setting.is_container:
         line = f"RUN python3 -m pip {shlex.join(arguments)}"
         return Change(
             commands=(

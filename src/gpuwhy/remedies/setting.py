@@ -12,6 +12,8 @@ import msgspec
 
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.fact import Fact
+from gpuwhy.remedies import unit_file
+from gpuwhy.remedies.typed_command import read_command, read_words, words_of
 
 Kind = Literal["systemd", "docker", "compose", "kubernetes", "shell", "unknown"]
 
@@ -25,7 +27,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Where a service runs, as far as it is known; ``""``, None and empty tuples mean not known.
 
     ``exec_start`` is the unit's ``ExecStart=`` as the unit file has it (systemd's quoting, specifiers and variables);
-    ``command`` the words of the failing process. ``container`` is a name or id; for Kubernetes ``namespace/pod``.
+    ``command`` the words of the failing process, or of the command that a person typed. ``container`` is a name or id; for Kubernetes ``namespace/pod``.
     ``engine`` is the container engine (``docker``, ``podman``, ``nerdctl``). ``variables`` and ``packages`` are those
     of the failing process: they make an exact undo possible.
     """
@@ -50,6 +52,16 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     variables: Mapping[str, str | None] = {}
     packages: Mapping[str, str | None] = {}
     port: int | None = None
+
+    @property
+    def is_container(self) -> bool:
+        """Whether the service runs in a container: what is installed on the host is not what it uses."""
+        if self.kind in ("docker", "compose", "kubernetes"):
+            return True
+        if self.kind == "systemd":
+            return unit_file.container_run(self.exec_start) is not None
+        command = read_words(self.command)
+        return command is not None and command.run is not None
 
 
 def setting_of(diagnosis: Diagnosis) -> Setting:
@@ -176,4 +188,7 @@ def _texts(facts: Mapping[str, Fact], key: str) -> tuple[str, ...]:
 def _words(command: Any) -> tuple[str, ...]:
     if isinstance(command, (list, tuple)):
         return tuple(map(str, command))
-    return tuple(str(command).split()) if isinstance(command, str) else ()
+    if not isinstance(command, str):
+        return ()
+    found = read_command(command)
+    return words_of(command) if found is None else found.words

@@ -5,8 +5,9 @@ from __future__ import annotations
 import shlex
 
 from gpuwhy.remedies.change import Change
-from gpuwhy.remedies.command_line import with_option, without_option
+from gpuwhy.remedies.container_run import is_option_of_run
 from gpuwhy.remedies.setting import Setting
+from gpuwhy.remedies.typed_command import TypedCommand, read_words
 
 
 class Shell:
@@ -14,15 +15,23 @@ class Shell:
 
     def __init__(self, setting: Setting) -> None:
         self._setting = setting
+        self._command = read_words(setting.command)
 
     def set_variable(self, name: str, value: str) -> Change:
+        check = (f"env | grep -xF {shlex.quote(f'{name}={value}')}",)
+        if self._command is not None and self._command.variable(name) is not None:
+            # An assignment in the command itself wins over what the shell exports.
+            return self._retyped(self._command.with_variable(name, value))
         return Change(
             commands=(f"export {name}={shlex.quote(value)}", *self.restart()),
             undo=(self._as_before(name), *self.restart()),
-            check=(_in_the_environment(f"{name}={value}"),),
+            check=check,
         )
 
     def unset_variable(self, name: str) -> Change:
+        if self._command is not None and self._command.variable(name) is not None:
+            change = self._retyped(self._command.without_variable(name))
+            return Change((f"unset {name}", *change.commands), change.undo, change.check)
         return Change(
             commands=(f"unset {name}", *self.restart()),
             undo=(self._as_before(name), *self.restart()),
@@ -31,37 +40,40 @@ class Shell:
 
     def set_option(self, option: str, value: str) -> Change:
         typed = shlex.join([option, value] if value else [option])
-        if not self._setting.command:
+        if is_option_of_run(option, value):
+            joined = shlex.quote(f"{option}={value}" if value else option)
             return Change(
-                commands=(f"# add to the start command: {typed}",), undo=(f"# take {option} out of the start command",)
+                commands=(f"# add to the command that starts the container, before the image's name: {joined}",),
+                undo=(f"# take {option} out of that command",),
             )
-        return Change(
-            commands=(shlex.join(with_option(self._setting.command, option, value)),),
-            undo=(shlex.join(self._setting.command),),
-        )
+        if self._command is None or self._command.hands_on_to:
+            return self._by_hand(f"add to {self._where()}: {typed}", f"take {option} out of {self._where()}")
+        return self._retyped(self._command.with_engine_option(option, value))
 
     def remove_option(self, option: str) -> Change:
-        if not self._setting.command:
-            return Change(
-                commands=(f"# take {option} out of the start command",), undo=(f"# add {option} to the start command",)
-            )
-        return Change(
-            commands=(shlex.join(without_option(self._setting.command, option)),),
-            undo=(shlex.join(self._setting.command),),
-        )
+        if self._command is None or self._command.hands_on_to:
+            return self._by_hand(f"take {option} out of {self._where()}", f"add {option} to {self._where()}")
+        return self._retyped(self._command.without_engine_option(option))
 
     def restart(self) -> tuple[str, ...]:
-        if self._setting.command:
-            return (shlex.join(self._setting.command),)
-        return ("# start the service again from this shell",)
+        return ("# start the service again from this shell",) if self._command is None else (self._command.text(),)
 
     def inside(self, command: str) -> str:
         return command
 
+    def _where(self) -> str:
+        """Where the engine's options stand."""
+        if self._command is None or not self._command.hands_on_to:
+            return "the start command"
+        return f"the engine's options in {shlex.quote(self._command.hands_on_to)}"
+
+    def _by_hand(self, instruction: str, back: str) -> Change:
+        again = self.restart() if self._command is not None else ()
+        return Change((f"# {instruction}", *again), (f"# {back}", *again))
+
+    def _retyped(self, changed: TypedCommand) -> Change:
+        return Change(commands=(changed.text(),), undo=self.restart())
+
     def _as_before(self, name: str) -> str:
         before = self._setting.variables.get(name)
         return f"unset {name}" if before is None else f"export {name}={shlex.quote(before)}"
-
-
-def _in_the_environment(entry: str) -> str:
-    return f"env | grep -xF {shlex.quote(entry)}"

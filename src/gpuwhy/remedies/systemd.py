@@ -7,6 +7,7 @@ import shlex
 
 from gpuwhy.remedies import unit_file
 from gpuwhy.remedies.change import Change
+from gpuwhy.remedies.container_run import ENGINES, ContainerRun
 from gpuwhy.remedies.setting import Setting
 
 
@@ -24,6 +25,17 @@ class SystemdUnit:
         run = unit_file.container_run(self._setting.exec_start)
         if run is not None:
             return self._container_variable(run, name, value)
+        if unit_file.program(self._setting.exec_start) in ENGINES:
+            assigned = shlex.quote(f"{name}={value}")
+            return Change(
+                commands=(
+                    f"# set {assigned} for the container itself (its compose file, or `run` again)",
+                    *self.restart(),
+                ),
+                limits=(
+                    "the unit only starts a container that is defined elsewhere: its environment does not get inside",
+                ),
+            )
         limits = (*self._overriders(name), *self._unread_files(name))
         checks = self._variable_checks(name, value)
         if not self._setting.environment_files:
@@ -39,6 +51,9 @@ class SystemdUnit:
         return Change((change.commands[0], written, *change.commands[1:]), change.undo, change.check, change.limits)
 
     def unset_variable(self, name: str) -> Change:
+        run = unit_file.container_run(self._setting.exec_start)
+        if run is not None:
+            return self._rewritten(unit_file.without_run_variable(self._setting.exec_start, run, name), "--env")
         return self._drop_in(
             f"50-gpuwhy-{name}",
             (f"UnsetEnvironment={name}",),
@@ -55,9 +70,7 @@ class SystemdUnit:
     def set_container_option(self, option: str, value: str) -> Change | None:
         """An option of ``docker run`` itself (``--shm-size``); None when the unit starts no container."""
         run = unit_file.container_run(self._setting.exec_start)
-        if run is None:
-            return None
-        return self._with_run_option(run, f"{option}={value}" if value else option)
+        return None if run is None else self._with_run_option(run, option, value)
 
     def remove_option(self, option: str) -> Change:
         return self._edited(
@@ -94,20 +107,22 @@ class SystemdUnit:
             ),
         )
 
-    def _container_variable(self, run: unit_file.Word, name: str, value: str) -> Change:
+    def _container_variable(self, run: ContainerRun, name: str, value: str) -> Change:
         return self._with_run_option(
             run,
-            f"--env={name}={value}",
+            "--env",
+            f"{name}={value}",
             "the unit starts a container, which does not see the unit's own environment: the variable goes to `run`",
         )
 
-    def _with_run_option(self, run: unit_file.Word, option: str, *limits: str) -> Change:
-        current = self._setting.exec_start
-        edited = f"{current[: run.end]} {unit_file.quoted_word(option)}{current[run.end :]}"
+    def _with_run_option(self, run: ContainerRun, option: str, value: str, *limits: str) -> Change:
+        return self._rewritten(unit_file.with_run_option(self._setting.exec_start, run, option, value), option, *limits)
+
+    def _rewritten(self, exec_start: str, option: str, *limits: str) -> Change:
         return self._drop_in(
             "50-gpuwhy-exec-start",
-            ("ExecStart=", f"ExecStart={_one_line(edited)}"),
-            (self._command_line(option.partition("=")[0]),),
+            ("ExecStart=", f"ExecStart={_one_line(exec_start)}"),
+            (self._command_line(option),),
             limits,
         )
 

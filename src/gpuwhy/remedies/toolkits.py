@@ -20,7 +20,7 @@ _INSTALLERS = (
 def change_toolkit(setting: Setting, place: ServicePlace, value: str) -> Change:
     """For a minimum such as ``>=12.9``: install that release and set CUDA_HOME. Empty for any other value or system."""
     found = re.fullmatch(r">=(1[1-9])\.(\d{1,2})", value)
-    if not found or setting.kind in ("docker", "compose", "kubernetes"):
+    if not found or setting.is_container:
         return Change(
             limits=("in a container the toolkit belongs into the image: use a -devel image of that CUDA release",)
             if found

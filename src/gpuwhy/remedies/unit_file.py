@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.remedies.command_line import extent_of, position_of
+from gpuwhy.remedies.container_run import ENGINES, ContainerRun, read_run
 
 _PLAIN = re.compile(r"[A-Za-z0-9_@+=:,./-]+")
 _SHELLS = ("sh", "bash", "dash", "zsh")
@@ -92,22 +93,24 @@ def program(command: str) -> str:
 
 
 def is_direct(command: str) -> bool:
-    """True when the options of the engine stand in this line itself: no script, no ``sh -c``, no several commands."""
+    """True when the options of the engine stand in this line itself: no script, no ``sh -c``, no several commands, no ``docker compose``."""
     parts = words(command)
     if not parts or any(part.text == ";" for part in parts):
         return False
     name = program(command)
     if name.endswith(".sh"):
         return False
+    if name in ENGINES and container_run(command) is None:  # compose up, start
+        return False
     return name not in _SHELLS
 
 
 def with_option(command: str, option: str, value: str) -> str:
-    """The command line with the option set, the rest kept to the letter (quotes, specifiers, variables)."""
+    """The command line with the engine's option set, the rest kept to the letter (quotes, specifiers, variables)."""
     added = quoted_word(option) + (" " + quoted_word(value) if value else "")
     parts = words(command)
     texts = [part.text for part in parts]
-    at = position_of(texts, option)
+    at = position_of(texts, option, _engine_start(command))
     if at is None:
         return f"{command.rstrip()} {added}"
     last = parts[at + extent_of(texts, at, option) - 1]
@@ -115,18 +118,47 @@ def with_option(command: str, option: str, value: str) -> str:
 
 
 def without_option(command: str, option: str) -> str:
-    """The command line without the option and its value."""
+    """The command line without the engine's option and its value."""
     parts = words(command)
     texts = [part.text for part in parts]
-    at = position_of(texts, option)
+    at = position_of(texts, option, _engine_start(command))
     if at is None:
         return command
     last = parts[at + extent_of(texts, at, option) - 1]
     return command[: parts[at].start].rstrip() + command[last.end :]
 
 
-def container_run(command: str) -> Word | None:
-    """The word ``run`` of a ``docker run`` or ``podman run`` command line, None when it is no such line."""
-    if program(command) not in ("docker", "podman", "nerdctl"):
+def _engine_start(command: str) -> int:
+    """The first word that can be an option of the engine: after the program, or after a container's image."""
+    run = container_run(command)
+    return 1 if run is None else run.image_at + 1
+
+
+def container_run(command: str) -> ContainerRun | None:
+    """A ``docker run`` or ``podman run`` command line by its words, None when it is no such line."""
+    if program(command) not in ENGINES:
         return None
-    return next((part for part in words(command)[1:4] if part.text == "run"), None)
+    first, *rest = (part.text for part in words(command))
+    return read_run((first.lstrip("-@:+!|"), *rest))
+
+
+def with_run_option(command: str, run: ContainerRun, option: str, value: str) -> str:
+    """The command line with an option of ``run`` set, in place of the one that it replaces, else right after ``run``."""
+    added = quoted_word(f"{option}={value}" if value else option)
+    parts = words(command)
+    span = run.span_of(option, value)
+    if span is None:
+        end = parts[run.run_at].end
+        return f"{command[:end]} {added}{command[end:]}"
+    first, last = span
+    return command[: parts[first].start] + added + command[parts[last].end :]
+
+
+def without_run_variable(command: str, run: ContainerRun, name: str) -> str:
+    """The command line without the container's variable; set to nothing where only the image can have set it."""
+    span = run.span_of("--env", name)
+    if span is None:
+        return with_run_option(command, run, "--env", f"{name}=")
+    parts = words(command)
+    first, last = span
+    return command[: parts[first].start].rstrip() + command[parts[last].end :]

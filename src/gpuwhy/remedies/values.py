@@ -7,8 +7,9 @@ import re
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 _OPTION = re.compile(r"--?[A-Za-z0-9][A-Za-z0-9_.-]{0,200}")
 _DIRECTIONS = frozenset(
-    {"lower", "higher", "larger", "smaller", "newer", "older", "longer", "fewer", "override", "token"}
-)
+    {"lower", "higher", "larger", "smaller", "newer", "older", "longer", "fewer", "override", "token", "another", "other",
+     "different", "more", "less", "free", "add", "delete", "changed", "match"}
+)  # fmt: skip
 _PATH_VARIABLES = re.compile(r".*_(?:HOME|PATH|DIR|ROOT|BASE)|HOME|CC|CXX|CUDAHOSTCXX")
 
 

@@ -10,12 +10,15 @@ import msgspec
 from gpuwhy.model.remedy import Remedy
 from gpuwhy.remedies.caches import change_cache
 from gpuwhy.remedies.change import Change, ServicePlace
-from gpuwhy.remedies.containers import ComposeService, Container, Pod, is_option_of_run
+from gpuwhy.remedies.container_run import is_option_of_run
+from gpuwhy.remedies.containers import ComposeService, Container, Pod
 from gpuwhy.remedies.packages import change_package
 from gpuwhy.remedies.setting import Setting
 from gpuwhy.remedies.shell import Shell
 from gpuwhy.remedies.systemd import SystemdUnit
 from gpuwhy.remedies.toolkits import change_toolkit
+from gpuwhy.remedies.typed_command import read_words
+from gpuwhy.remedies.typed_container import TypedContainer
 from gpuwhy.remedies.values import is_literal, is_option, is_variable
 
 _UNIT = re.compile(r"[A-Za-z0-9][A-Za-z0-9:_.@-]{0,200}")
@@ -56,7 +59,9 @@ def place_of(setting: Setting) -> ServicePlace:
         case "kubernetes":
             return Pod(setting)
         case _:
-            return Shell(setting)
+            command = read_words(setting.command)
+            run = None if command is None else command.run
+            return Shell(setting) if command is None or run is None else TypedContainer(command, run)
 
 
 def _change(remedy: Remedy, setting: Setting, place: ServicePlace) -> Change:
@@ -86,14 +91,16 @@ def _variable(name: str, value: str, setting: Setting, place: ServicePlace) -> C
     change = place.set_variable(name, value)
     if name in ("CUDA_HOME", "CUDA_PATH"):
         there = f"test -x {shlex.quote(value + '/bin/nvcc')}"
-        is_apart = setting.kind in ("docker", "compose", "kubernetes")
+        is_apart = setting.is_container
         return msgspec.structs.replace(change, check=(place.inside(there) if is_apart else there, *change.check))
     return change
 
 
 def _option(option: str, value: str, place: ServicePlace) -> Change:
-    if value == "remove":
+    if value in ("remove", "unset"):
         return place.remove_option(option)
+    if value == "set":
+        value = ""
     if not is_literal(option, value):
         return Change()
     if option in _BUILD_OPTIONS:
@@ -130,6 +137,7 @@ def _check(line: str, setting: Setting, place: ServicePlace) -> str:
         return f"# {line}"
     if setting.python:
         line = re.sub(r"^python3?(?= )", lambda _: shlex.quote(setting.python), line)
-    if setting.kind not in ("shell", "unknown") and _ASKS_THE_SERVICE.search(line):
+    is_apart = setting.kind not in ("shell", "unknown") or setting.is_container
+    if is_apart and _ASKS_THE_SERVICE.search(line):
         return place.inside(line)
     return line

@@ -1,0 +1,1 @@
+"""Parts of make_switches: which wheels are read, and what their source declares."""
