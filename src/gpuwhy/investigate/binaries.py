@@ -7,12 +7,13 @@ from pathlib import Path
 
 import msgspec
 
+from gpuwhy.binaries.code_sets import CodeSet, code_sets
 from gpuwhy.binaries.device_code import SEARCHED_BYTES, DeviceCode
 from gpuwhy.binaries.examining import CUBIN, UNKNOWN, Binary, examine
 from gpuwhy.binaries.payload import toolkit_of
 from gpuwhy.binaries.reading import FileSource, Source, Unreadable
 from gpuwhy.investigate.binary_files import binaries_under
-from gpuwhy.investigate.binary_summary import CodeSet, code_sets, summary
+from gpuwhy.investigate.binary_summary import summary
 from gpuwhy.knowledge.capability import ComputeCapability
 from gpuwhy.model.inspection import ContainerSet, InspectedFile, Inspection, Outcome, WheelSummary
 

@@ -3,53 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
-from gpuwhy.binaries.device_code import REGISTERED, RELOCATABLE, STRAY
+from gpuwhy.binaries.code_sets import BARE, CodeSet, loaded_sets
+from gpuwhy.binaries.device_code import RELOCATABLE
 from gpuwhy.binaries.elf import VersionNeed
 from gpuwhy.binaries.examining import Binary
 from gpuwhy.binaries.fatbin import Code
 from gpuwhy.knowledge import drivers
 from gpuwhy.model.inspection import CudaUse, ImageCount, InspectedFile, TorchUse
-
-BARE = "bare cubin"
-"""The role of cubins that stand in no container; each counts as one, as it is loaded by itself."""
-
-
-class CodeSet(NamedTuple):
-    """``containers`` of them with the same images; the first one is at ``offset``."""
-
-    member: str
-    section: str
-    role: str
-    codes: tuple[Code, ...]
-    containers: int
-    offset: int
-
-
-def code_sets(binary: Binary) -> tuple[CodeSet, ...]:
-    """The containers and bare cubins of a file, equal ones together, in the order of their first place."""
-    counts: dict[tuple[str, str, str, tuple[Code, ...]], list[int]] = {}
-    for group in binary.device.groups:
-        for container in group.containers:
-            key = (group.member, group.section, group.role, tuple([image.code for image in container.images]))
-            counts.setdefault(key, [0, group.base + container.offset])[0] += 1
-    for cubin in binary.device.cubins:
-        counts.setdefault(("", "", BARE, (cubin.code,)), [0, cubin.offset])[0] += 1
-    return tuple(CodeSet(*key, count, offset) for key, (count, offset) in counts.items())
-
-
-def loaded_sets(sets: Iterable[CodeSet]) -> tuple[CodeSet, ...]:
-    """Those that decide whether the file runs: what the CUDA runtime registers.
-
-    An object has only relocatable ones before it is linked; a bare cubin or a library of cubins only those.
-    """
-    listed = tuple(sets)
-    for roles in ((REGISTERED, STRAY), (RELOCATABLE,), (BARE,)):
-        chosen = tuple(each for each in listed if each.role in roles)
-        if chosen:
-            return chosen
-    return listed
 
 
 def summary(binary: Binary, sets: tuple[CodeSet, ...], within: str = "", toolkit: str = "") -> InspectedFile:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpuwhy.binaries.code_sets import CodeSet, loaded_sets
 from gpuwhy.binaries.examining import Binary
-from gpuwhy.investigate.binary_summary import CodeSet, loaded_sets
 from gpuwhy.knowledge.capability import ComputeCapability
 from gpuwhy.knowledge.loading import choose, runtime_starts
 from gpuwhy.model.inspection import Outcome, Verdict
