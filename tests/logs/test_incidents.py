@@ -241,6 +241,17 @@ def test_no_logs_and_empty_logs() -> None:
         ('  File "/opt/lib/sglang/srt/x.py", line 1, in f\nRuntimeError: x\n', "sglang"),
         ("ggml_cuda_compute_forward: ADD failed\nCUDA error: no\n", "llama.cpp"),
         ("ollama.service: State 'stop-sigterm' timed out. Killing.\nggml-cuda.cu: CUDA error: x\n", "ollama"),
+        (
+            (
+                'time=2025-08-09T10:11:12.881+02:00 level=INFO source=server.go:168 msg="model wants flash attention"\n'
+                "llama_model_load: error loading model: error loading model architecture: unknown model architecture: 'glm4moe'\n"
+            ),
+            "ollama",
+        ),
+        (
+            "CUDA error: no kernel image\n  current device: 0, in function f at //ml/backend/ggml/ggml/src/ggml-cuda/ggml-cuda.cu:1\n",
+            "ollama",
+        ),
         ("[TensorRT-LLM][ERROR] Assertion failed: x\n", "tensorrt-llm"),
         ("RuntimeError: x\n", ""),
     ],

@@ -11,7 +11,7 @@ ONLY_IN: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("text-generation-inference", re.compile(r"Not enough memory to handle \d{1,9} (?:prefill|total|batch) tokens|max-batch-prefill-tokens|text_generation_(?:launcher|router|server)")),
     ("tensorrt-llm", re.compile(r"Executor creation failed due to insufficient GPU memory|component could not be created|\[TRT-LLM\]|\[TensorRT-LLM\](?!.{0,400}(?:flashinfer|nv_internal))|kvCacheManager\.cpp|free_gpu_memory_fraction|\btrtllm-\w{3,10}\b")),
     ("vllm", re.compile(r"No available memory for the cache blocks|KV cache is needed|stored in KV cache|Mamba cache blocks|# (?:cuda|GPU|CPU) blocks|gpu[-_]memory[-_]utilization|when warming up sampler|Failed to load model - not enough GPU memory|Available KV cache memory|Initializing an LLM engine|\bloader\.py:\d{1,5}\] Loading |\b(?:llm_engine|gpu_model_runner|gpu_worker|model_runner|gpu_executor|weight_utils|multiproc_executor|kv_cache_utils|async_llm)\.py:\d{1,5}\]|non_torch_memory takes")),
-    ("ollama", re.compile(r"llama runner process|\bOLLAMA_\w|source=(?:server|sched|runner|ggml|memory|llama|routes)\.go|\bollama (?:run|serve|ps)\b")),
+    ("ollama", re.compile(r"llama runner process|\bOLLAMA_\w|source=(?:server|sched|runner|ggml|memory|llama|routes)\.go|ml/backend/ggml/ggml/|\bollama (?:run|serve|ps)\b")),
     ("llama.cpp", re.compile(r"\bggml_|\bllama_\w{3,60}:|\bllama_(?:model|kv|init|context|new)|alloc_tensor_range|unable to allocate CUDA\d|load_tensors:")),
 )  # fmt: skip
 """The engine and what only it prints, in its own words; sub-strings of log lines and option names."""

@@ -24,7 +24,7 @@ _IN_PATH = (
 _IN_TEXT = (
     ("sglang", Pattern(r"server_args=ServerArgs\(|sglang\.launch_server|sglang::|The server is fired up and ready to roll|\bsgl_kernel\b|Scheduler hit an exception|sglang[./]srt|lmsysorg/sglang|--mem-fraction-static")),
     ("vllm", Pattern(r"\bvllm serve\b|vllm\.entrypoints|vLLM API server|EngineCore|\[multiproc_executor\.py|\[gpu_model_runner\.py|\[gpu_worker\.py|VllmWorker|\bvllm\.v1\.|vllm/vllm-openai|\bvLLM Version\b|\bvllm: error:|\bvllm[./]")),
-    ("ollama", Pattern(r"\bollama\b|github\.com/ollama")),
+    ("ollama", Pattern(r"\bollama\b|github\.com/ollama|\bsource=(?:server|sched|runner|llama|routes|ggml|gpu|cuda_common)\.go:\d|ml/backend/ggml/ggml/|\bOLLAMA_[A-Z]")),
     ("tensorrt-llm", Pattern(r"\[TensorRT-LLM\](?!.{0,400}(?:flashinfer|nv_internal)/)|\[TRT-LLM\]|\btrtllm-\w+")),
     ("llama.cpp", Pattern(r"\bllama_model_load|\bllama-server\b|\bggml_|\bGGML_|ggml-cuda|llama\.cpp")),
     ("triton-server", Pattern(r"tritonserver|triton-inference-server")),

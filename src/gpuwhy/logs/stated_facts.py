@@ -34,6 +34,7 @@ from gpuwhy.logs.stated import (
     python_engine,
     sglang_env,
     smi_csv,
+    smi_nvlink,
     smi_query,
     smi_table,
     system,
@@ -49,11 +50,11 @@ from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.fact import Fact, Facts, Unknown
 
 LINES: tuple[Any, ...] = (
-    gpus, versions, arguments, environment, launch, images, pip_list, smi_table, smi_query, system, container_inspect, libraries, memory, limits, pci, units, system_packages, template, typed, python_engine, manifests,
+    gpus, versions, arguments, environment, launch, images, pip_list, smi_table, smi_query, smi_nvlink, system, container_inspect, libraries, memory, limits, pci, units, system_packages, template, typed, python_engine, manifests,
 )  # fmt: skip
 """What reads a line by itself: ``LITERALS``, one of which the line must hold, and ``read``."""
 BLOCKS: tuple[Any, ...] = (
-    pip_list, launch, smi_table, smi_query, smi_csv, gpu_topology, sglang_env, flashinfer_env, environment_lists, container_inspect, pods, memory, disks, limits, units, typed, python_engine, manifests,
+    pip_list, launch, smi_table, smi_query, smi_csv, smi_nvlink, gpu_topology, sglang_env, flashinfer_env, environment_lists, container_inspect, pods, memory, disks, limits, units, typed, python_engine, manifests,
 )  # fmt: skip
 """What reads dumps of several lines: ``OPENING``, one of which their first line must hold, and ``opened``."""
 MAX_LINES = 20_000

@@ -89,3 +89,32 @@ def test_it_asks_what_the_driver_counts(judge_report: Judge, finding: Find) -> N
 def test_counters_given_as_a_fact(judge_report: Judge, counted: str, is_ecc: bool) -> None:
     judgement = judge_report("RuntimeError: CUDA error: unspecified launch failure\n", {"gpu_errors": [counted]})
     assert (names(judgement)[:1] == [CAUSE]) is is_ecc
+
+
+TABLE = (
+    "|   1  NVIDIA H100 PCIe               On  |   00000000:02:00.0 Off |                    2 |\n"
+    "| N/A   36C    P0             48W /  350W |       1MiB /  81559MiB |      0%      Default |\n"
+)
+
+
+def test_a_count_beside_a_failure_on_the_gpu_is_likely(judge_report: Judge, finding: Find) -> None:
+    judgement = judge_report(TABLE + "RuntimeError: CUDA error: unspecified launch failure\n")
+    assert names(judgement)[0] == CAUSE
+    assert finding(judgement, CAUSE).certainty is Certainty.LIKELY
+
+
+def test_a_count_alone_is_a_record(judge_report: Judge) -> None:
+    judgement = judge_report(
+        TABLE + "torch.distributed.DistNetworkError: The client socket has timed out after 600000ms while trying to connect to (192.0.2.5, 29500).\n"
+    )  # fmt: skip
+    assert names(judgement)[0] == "bootstrap-network"
+
+
+def test_an_unnamed_failure_asks_for_the_counters(judge_report: Judge, finding: Find) -> None:
+    text = "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable\n"
+    found = finding(judge_report(text), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert {each.key for each in found.missing} == {"gpu_errors", "kernel_log"}
+    assert CAUSE not in names(
+        judge_report("0: NVIDIA GeForce RTX 4090\nGPU 0: NVIDIA GeForce RTX 4090 (UUID: GPU-1)\n" + text)
+    )

@@ -95,3 +95,20 @@ def test_a_time_out_of_a_collective_is_not_enough(judge_report: Judge) -> None:
     text = "[rank0] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=812, OpType=ALLREDUCE, NumelIn=4194304) ran for 600000 milliseconds before timing out.\n"  # fmt: skip
     assert CAUSE not in names(judge_report(text))
     assert names(judge_report(text, {"kernel_log": [LINK.strip()]}))[0] == CAUSE
+
+
+def test_counters_that_the_log_shows_are_read(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\n\t Link 0: Replay Errors: 0\n"
+        "GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-2)\n\t Link 3: CRC Errors: 88\n"
+        "RuntimeError: NCCL error: unhandled cuda error\n"
+    )
+    found = finding(judge_report(text), "nvlink-fault")
+    assert found.certainty is Certainty.LIKELY
+
+
+def test_a_collective_that_fails_on_linked_gpus_asks_for_the_counters(judge_report: Judge, finding: Find) -> None:
+    text = "GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1)\nRuntimeError: NCCL error in: ProcessGroupNCCL.cpp:1970, unhandled cuda error, NCCL version 2.18.5\n"
+    found = finding(judge_report(text), "nvlink-fault")
+    assert found.certainty is Certainty.POSSIBLE
+    assert "nvlink_errors" in {each.key for each in found.missing}

@@ -132,3 +132,33 @@ def test_tensorrt_llm() -> None:
         "call": "cudaMallocAsync",
         "site": "/src/alloc.h:47",
     }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "vllm: error: unrecognized arguments: --swap-space 4",
+        "launch_server.py: error: argument --attention-backend: invalid choice: 'fa9' (choose from 'triton')",
+        "api_server.py: error: the following arguments are required: --model",
+        "error: unexpected argument '--flash' found",
+        "error: invalid argument: --n-gpu-layer",
+        "Error: No such option: --kv_fraction",
+        "unknown flag: --gpus",
+        "error while handling argument \"-fa\": error: unknown value for --flash-attn: '--port'",
+    ],
+)
+def test_a_refused_command_line_ends_the_program(line: str) -> None:
+    event = primary(f"usage: program [-h]\n{line}\n")
+    assert (event.kind, event.tool, event.is_fatal) == ("crash", "arguments", True)
+
+
+def test_errors_of_tensorrt_are_failures_but_for_its_clearing_up() -> None:
+    text = (
+        "[07/12/2025-10:11:12] [TRT] [E] IRuntime::deserializeCudaEngine: Error Code 6: API Usage Error (The engine plan file is not compatible)\n"
+        "[07/12/2025-10:11:13] [TRT] [E] 3: [runtime.cpp::~Runtime::399] Error Code 3: Destroying a runtime before destroying deserialized engines\n"
+    )
+    first, second = events(text)
+    assert [(each.kind, each.tool, each.is_echo) for each in (first, second)] == [
+        ("crash", "tensorrt", False),
+        ("crash", "tensorrt", True),
+    ]

@@ -114,7 +114,26 @@ def test_nvidia_smi() -> None:
         ),
         ("| NVIDIA-SMI 550.54.15    Driver Version: 550.54.15    CUDA Version: N/A      |\n", {"driver": "550.54.15"}),
         ("|   0  GeForce RTX 208...  Off  | 00000000:01:00.0 Off |                  N/A |\n", {}),
-        ("|   3  ERR!                On   | 00000000:01:00.0 Off |                  N/A |\n", {}),
+        ("|   3  ERR!                On   | 00000000:01:00.0 Off |                  N/A |\n", {"gpu_errors": ["GPU 3: nvidia-smi cannot read it (ERR!)"]}),
+        (
+            ("|   1  NVIDIA H100 PCIe               On  |   00000000:02:00.0 Off |                    2 |\n"
+            "| N/A   36C    P0             48W /  350W |       1MiB /  81559MiB |      0%      Default |\n"
+            "|   2  NVIDIA H100 PCIe               On  |   00000000:03:00.0 Off |                 ERR! |\n"
+            "| ERR!   ERR! ERR! /  350W |      0MiB / 81559MiB |     ERR!      Default |\n"),
+            {
+                "gpu": "NVIDIA H100 PCIe", "gpus": ["1: NVIDIA H100 PCIe", "2: NVIDIA H100 PCIe"], "gpu_memory": ["GPU 1: 1 of 81559 MiB in use"],
+                "gpu_errors": ["GPU 1: Volatile Uncorrectable ECC errors: 2", "GPU 2: nvidia-smi cannot read it (ERR!)"],
+            },
+        ),
+        (
+            ("GPU 0: NVIDIA A100-SXM4-80GB (UUID: GPU-1234)\n\t Link 0: Replay Errors: 0\n\t Link 0: CRC Errors: 0\n"
+            "GPU 1: NVIDIA A100-SXM4-80GB (UUID: GPU-5678)\n\t Link 0: Recovery Errors: 0\n\t Link 3: CRC Errors: 88\n"),
+            {
+                "gpu": "NVIDIA A100-SXM4-80GB", "gpus": ["0: NVIDIA A100-SXM4-80GB", "1: NVIDIA A100-SXM4-80GB"],
+                "nvlink_errors": ["GPU 1: Link 3: CRC Errors: 88"],
+            },
+        ),
+        ("         Link 5: Replay Errors: 213\n", {"nvlink_errors": ["Link 5: Replay Errors: 213"]}),
         (
             "NVIDIA-SMI version  : 570.86.10\nNVML version        : 570.86\nDRIVER version      : 570.86.10\nCUDA Version        : 12.8\n",
             {"driver": "570.86.10", "driver_cuda": "12.8"},

@@ -97,6 +97,11 @@ class Fault(Struct, frozen=True):
         return self.sign == SXID.name
 
     @property
+    def is_count(self) -> bool:
+        """A counter of errors, which may be of another day."""
+        return self.is_mild and self.sign == MEMORY.name
+
+    @property
     def is_hearsay(self) -> bool:
         """Somebody's words about an Xid, not the message itself."""
         return self.sign == TYPED_XID.name and not self.is_kernels
@@ -217,6 +222,7 @@ def _fault(
         part = _PART[sign]
     if part == origins.ECHO:
         return None
+    is_mild = is_mild or (sign == MEMORY.name and _COUNT.search(text[:400]) is not None)
     return Fault(
         part=part,
         text=_told(sign, text),
@@ -241,6 +247,8 @@ def _told(sign: str, text: str) -> str:
 
 
 _LONG_LINE = 160
+_COUNT = re.compile(r"(?:volatile|aggregate|uncorrect\w{0,5}|errors?)\s{0,30}: {0,30}[1-9]\d{0,18}\s*$", re.IGNORECASE)
+"""A counter tells that there were errors, not when."""
 _CUDAS_WORDS = re.compile(r"(?:CUDA error: |Cuda failure (?:\d{1,4} )?'?|CUDA_ERROR_\w{1,40}: )?uncorrectable (?:ECC|NVLink) error[\w ]{0,60}", re.IGNORECASE)  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from gpuwhy.causes.device import _faults as faults
 from gpuwhy.causes.device import _verdicts as verdicts
 from gpuwhy.causes.device._faults import Fault
 from gpuwhy.knowledge import xid_origins as origins
-from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
+from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _WORN = re.compile(r"Remapp\w{1,4} Failure|failure to (?:retire|remap)|could not be (?:retired|remapped)|Row remap\w{0,5} fail", re.IGNORECASE)  # fmt: skip
@@ -28,6 +28,7 @@ _PENDING = re.compile(r"(?:Retired Pages|Remapp\w{2,4}|Pending Page|Pending).{0,
             ("error 214", "code=214", "214 ("),
             r"\b(?:CUDA|cuda|Cuda)\w{0,20} ?(?:error|failure|Error)[ :=(]{1,3}214\b|code=214\b|\b214 \(.{0,40}ECC",
         ),
+        says("sick", ("unspecified launch failure", "err!", "busy or unavailable"), r"unspecified launch failure|\|.{0,60}\bERR!|CUDA-capable device\(s\) is/are busy or unavailable"),
         says("retired", ("pending", "remapp", "retired"), rf"{_WORN.pattern}|{_PENDING.pattern}"),
         says(
             "counted",
@@ -70,8 +71,9 @@ def ecc(case: Case) -> Judgement:
     worn = own.number in origins.WORN_OUT or _is_worn(case)
     retired = next((m for m in case.all("retired", "counted") if m.text != own.text and not m.is_code), None)
     extra = (case.evidence(retired, "what the driver counts and takes out of use"),) if retired is not None else ()
+    is_old = own.is_count and faults.symptom(case, _STOPPED_ON_THE_GPU) is None
     return Verdict(
-        certainty=reading.certainty,
+        certainty=Certainty.POSSIBLE if is_old else reading.certainty,
         component="gpu-hardware",
         title=f"The GPU's memory has an error that cannot be corrected{verdicts.device(own)}",
         chain=verdicts.chain(reading, "A cell of the GPU's memory is damaged" if own.is_kernels else "A cell of the GPU's memory delivered wrong bits", "ECC cannot correct what was read"),
@@ -83,15 +85,23 @@ def ecc(case: Case) -> Judgement:
         remedies=_remedies(own, worn),
         not_remedies=_IN_VAIN,
         notes=("A row is replaced with the next reset only; until then the same address fails again.",),
-        strength=reading.strength,
+        strength=verdicts.LATER if is_old else reading.strength,
     )  # fmt: skip
+
+
+_STOPPED_ON_THE_GPU = re.compile(
+    r"(?:CUDA|Cuda) (?:error|failure)(?!.{0,40}out of memory)|CUDA_ERROR_(?!OUT)|cudaError(?!Mem)|busy or unavailable|NCCL WARN|unhandled cuda error"
+)
+"""What a counted error must stand beside to be more than a record."""
 
 
 def _by_number(case: Case) -> Judgement:
     """Error 214 without its text."""
-    match = next((m for m in case.all("error-code", "counted") if not m.is_code), None)
-    if match is None or faults.lead(faults.read_faults(case)) is not None:
+    if faults.read_faults(case):
         return None
+    match = next((m for m in case.all("error-code", "counted") if not m.is_code), None)
+    if match is None:
+        return _suspected(case)
     is_error = match.sign == "error-code"
     seen = case.evidence(match, "CUDA error 214 is an uncorrectable ECC error" if is_error else "the driver counts uncorrectable errors")  # fmt: skip
     return Verdict(
@@ -109,6 +119,39 @@ def _by_number(case: Case) -> Judgement:
         not_remedies=_IN_VAIN,
         strength=60 if is_error else 40,
     )
+
+
+def _suspected(case: Case) -> Judgement:
+    """A failure that the driver leaves unnamed to the program: its own log and counters tell."""
+    match = next((m for m in case.all("sick") if not m.is_code), None)
+    if match is None or _WITHOUT_ECC.search(f"{case.facts.value('gpu') or ''} {case.facts.value('gpus') or ''}"):
+        return None
+    clean = faults.clean_kernel_log(case)
+    if clean is not None:
+        return RuledOut("the kernel log tells of no memory error", (clean,))
+    seen = case.evidence(match, "GPUs with a memory error show themselves so, among others")
+    return Verdict(
+        certainty=Certainty.POSSIBLE,
+        component="gpu-hardware",
+        title="The GPU's memory may have an error; its counters and the kernel log tell",
+        chain=(
+            Link(
+                "A cell of the GPU's memory is damaged", inferred("neither the kernel log nor the counters are shown")
+            ),
+            Link("The driver stops what runs on the GPU, or lets nothing start on it", seen),
+        ),
+        evidence=(seen,),
+        explains=case.explains(match),
+        missing=_missing(case),
+        rivals=("gpu-xid-other", "gpu-lost", "kernel-illegal-address"),
+        remedies=_remedies(None, worn=False),
+        not_remedies=_IN_VAIN,
+        strength=13,
+    )
+
+
+_WITHOUT_ECC = re.compile(r"GeForce|\b(?:GTX|RTX) ?(?:\d{4}(?!\s?Ada)|TITAN)|TITAN", re.IGNORECASE)
+"""Cards that neither count memory errors nor stop for them, as a rule."""
 
 
 def _is_worn(case: Case) -> bool:

@@ -35,6 +35,7 @@ _COMES_BACK = re.compile(r"comes? back|again|recurs?|returns|only for a while|te
             r"Link \d{1,2}: .{0,12}?(?:Replay|Recovery|CRC \w{0,8} ?|CRC|ECC)\s?Errors?: [1-9]\d{0,18}\b|(?:Replay|Recovery|CRC FLIT|CRC Data) Errors?: {0,20}[1-9]\d{0,18}\b",
         ),
         says("peer-access", ("peer gpu memory over nvlink", "cuda_error_contained", "cudaerrorcontained"), r"cudaErrorContained|[Ii]nvalid access of peer GPU memory over nvlink|CUDA_ERROR_CONTAINED"),
+        says("collective", ("cuda failure", "unhandled cuda error"), r"NCCL.{0,120}Cuda failure (?:\d{1,4} )?'?(?:unspecified launch failure|unknown error|an illegal memory access)|NCCL error.{0,160}unhandled cuda error|^Cuda failure (?:\d{1,4} )?'?unspecified launch failure"),
         says("links-down", ("links are inactive", "all links are in", "<inactive>"), r"all links are in-?active|Link \d{1,2}: <inactive>"),
     ],
     leads_to=("gpu-xid-other",),
@@ -72,7 +73,7 @@ def nvlink_fault(case: Case, experiments: Experiments | Unknown) -> Judgement:
     if faults.lead(faults.read_faults(case)) is not None:
         return None
     counters = _counters(case)
-    signs = ("counters", "stuck", "peer-access", *(("links-down",) if _linked(case) is not None else ()))
+    signs = ("counters", "stuck", "peer-access", *(("links-down", "collective") if _linked(case) is not None else ()))
     match = next((m for m in case.all(*signs) if not m.is_code), None)
     if match is None and counters is None:
         return None
@@ -124,7 +125,7 @@ def _suspected(
         rivals=() if is_sure else ("fabric-manager-state",) if match is not None and match.sign == "links-down" else ("gpu-xid-other", "gpu-lost"),
         remedies=_remedies(experiments, is_board=True),
         not_remedies=_IN_VAIN,
-        strength=60 if is_sure else 28 if match is not None and match.sign == "links-down" else 40 if linked or match is None or match.sign == "peer-access" else 26,
+        strength=60 if is_sure else 28 if match is not None and match.sign == "links-down" else 12 if match is not None and match.sign == "collective" else 40 if linked or match is None or match.sign == "peer-access" else 26,
     )  # fmt: skip
 
 
@@ -133,6 +134,7 @@ _STATEMENT = {
     "links-down": "the links of a GPU that has them are down",
     "stuck": "a process that SIGKILL does not end waits inside the driver",
     "peer-access": "an access to a peer's memory over NVLink failed",
+    "collective": "a collective of linked GPUs fails without a reason",
 }
 
 

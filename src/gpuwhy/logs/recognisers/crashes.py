@@ -6,6 +6,7 @@ Fatal Python error: Bus error
 thread 'main' (7863) panicked at src/main.rs:1:5:
 free(): invalid pointer
 bash: line 1:  7887 Segmentation fault      ./server
+vllm: error: unrecognized arguments: --swap-space
 
 What CUDA's own errors carry is told by :mod:`gpuwhy.logs.recognisers.cuda`, which is asked before.
 """
@@ -20,7 +21,8 @@ LITERALS = (
     "GGML_ASSERT", "ggml_abort", "[TensorRT-LLM][ERROR]", "[TRT-LLM] [E]", "panicked at", "LLVM ERROR", "UNREACHABLE executed", "panic: ", "unexpected signal", "goroutines are asleep", "[signal SIG", "Assertion", "assertion", "Check failed", "CHECK failed", "double free", "corrupted",
     "malloc(): ", "free(): ", "munmap_chunk", "realloc(): ", "malloc_consolidate", "stack smashing", "buffer overflow detected", "Illegal instruction", "Floating point exception",
     "Trace/breakpoint trap", "Bad system call", "error loading model", "unknown model architecture", "Failed to initialize NVML", "failed with error code", "signal arrived", "std::",
-    "c10::Error", "symbol lookup error", "error while loading shared libraries", "SIGNAL RECEIVED", "Segfault encountered", "ggml-", "ggml.c",
+    "unrecognized arguments", "error: argument ", "arguments are required", "ambiguous option", "No such option", "unexpected argument '", "invalid argument: ", "unknown argument: ", "unknown flag: ", "unknown shorthand flag: ",
+    "error while handling argument", "[TRT] [E]", "c10::Error", "symbol lookup error", "error while loading shared libraries", "SIGNAL RECEIVED", "Segfault encountered", "ggml-", "ggml.c",
 )  # fmt: skip
 _PATTERNS: tuple[tuple[str, str], ...] = (
     ("python", r"Fatal Python error: "),
@@ -38,6 +40,9 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("signal", r"(?:received|got|caught|Caught|Received|with|by|terminated by|Signal:?|SIGNAL RECEIVED:?) (?:fatal )?(?:signal )?(?:SIGSEGV|SIGBUS|SIGABRT|SIGILL|SIGFPE)|!!!!!!! Segfault encountered"),
     ("signal", r"[Cc]aught signal (?:11|7|6|4)\b|^SIG(?:SEGV|BUS|ILL|FPE): "),
     ("llama.cpp", r"error loading model|unknown model architecture"),
+    ("arguments", r"^(?:[\w./-]{1,80}(?: \w{2,20}){0,2}: )?error: (?:unrecognized arguments: |argument \S.{0,120}?: |the following arguments are required: |ambiguous option: |invalid argument: |unknown argument: |unexpected argument ')"),
+    ("arguments", r"^(?:Error: )?No such option: -|^unknown (?:shorthand )?flag: |^error while handling argument "),
+    ("tensorrt", r"\[TRT\] \[E\] "),
     ("nvml", r"Failed to initialize NVML"),
     ("loader", r"symbol lookup error: |error while loading shared libraries: "),
 )  # fmt: skip
@@ -94,7 +99,9 @@ def _details(tool: str, text: str) -> dict[str, str]:
 
 
 def _is_echo(tool: str, text: str) -> bool:
-    """An abort's name says how the program ended, what was printed before it says why."""
+    """An abort's name says how the program ended, what was printed before it says why; TensorRT's clearing up follows."""
+    if tool == "tensorrt":
+        return "~Runtime::" in text or "Destroying a " in text
     return (tool == "signal" and ("Aborted" in text or "SIGABRT" in text)) or text.startswith(
         "Fatal Python error: Aborted"
     )

@@ -23,7 +23,9 @@ _HEAD = Pattern(
 )
 _ROW = Pattern(
     r"^\s*\|\s{1,6}(?P<index>\d{1,3})\s{1,4}(?P<name>\S[^|]{2,60}?)\s+(?:On|Off|N/A|WDDM|TCC|MCDM|Default)?\s*\|\s+[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:"
+    r"(?:[0-9A-Fa-f]{2}\.\d(?:[^|]{0,30}\|\s{0,24}(?P<uncorrected>\d{1,9}|N/A|Off|ERR!)\s{0,3}\|)?)?"
 )
+_UNREADABLE = Pattern(r"^\s*\|[^|]{0,60}\bERR!")
 _MEMORY = Pattern(r"^\s*\|[^|]{10,60}\|\s{0,12}(?P<used>\d{1,9})MiB\s{0,3}/\s{0,8}(?P<total>\d{1,9})MiB\s{0,4}\|")
 _PROCESS = Pattern(
     r"^\s*\|\s{1,8}(?P<gpu>\d{1,3})\s{1,6}(?:(?:N/A|\d{1,3})\s{1,6}(?:N/A|\d{1,3})\s{1,16})?(?P<pid>\d{1,9})\s{1,8}(?P<type>C|G|C\+G|M\+C)\s{1,6}(?P<name>\S.{0,60}?)\s{1,60}(?P<used>\d{1,9})MiB\s{0,4}\|"
@@ -36,6 +38,8 @@ _CUT = (
     (Pattern(r"(?<=RTX PRO \d000) Bl\w{0,8}$"), " Blackwell"),
     (Pattern(r"(?<=RTX \d000) Ada(?: G\w{0,10})?$"), " Ada Generation"),
 )
+_VOLATILE = "Volatile Uncorrectable ECC errors"
+_ERR = "nvidia-smi cannot read it (ERR!)"
 LONGEST = 400
 
 
@@ -50,6 +54,11 @@ def read(text: str) -> Iterator[Statement]:
     row = _ROW.match(shown) if "|" in shown else None
     if row is not None:
         yield from _named(row["index"], row["name"].strip())
+        count = row["uncorrected"] or ""
+        if count.isdigit() and int(count):
+            yield Statement("gpu_errors[]", f"GPU {row['index']}: {_VOLATILE}: {int(count)}", Strength.REPORTED)
+        if "ERR!" in shown:
+            yield Statement("gpu_errors[]", f"GPU {row['index']}: {_ERR}", Strength.REPORTED)
         return
     library = _LIBRARY.match(shown)
     if library is not None:
@@ -95,6 +104,9 @@ class _Table:
         if row is not None:
             self._index = row["index"]
             return []
+        if self._index and _UNREADABLE.match(shown):
+            index, self._index = self._index, ""
+            return [Statement("gpu_errors[]", f"GPU {index}: {_ERR}", Strength.REPORTED)]
         memory = _MEMORY.match(shown) if self._index else None
         if memory is not None:
             said = f"GPU {self._index}: {memory['used']} of {memory['total']} MiB in use"
