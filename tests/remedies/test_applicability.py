@@ -89,6 +89,27 @@ def test_options_of_other_programs_stay() -> None:
         assert kept(remedy("flag", name, value), **VLLM, packages={"vllm": "0.11.0"})
 
 
+def test_flashinfers_variables_from_before_their_time_or_in_vain() -> None:
+    arch_list = remedy("env", "FLASHINFER_CUDA_ARCH_LIST", "12.0a")
+    assert "0.3.1" in dropped(arch_list, packages={"flashinfer-python": "0.2.5"}).why
+    assert kept(arch_list, packages={"flashinfer_python": "0.6.17", "flashinfer-python": "0.6.17"})
+    folder = remedy("env", "FLASHINFER_CUBIN_DIR", "/data/cubins")
+    beside = {"flashinfer-python": "0.6.15", "flashinfer-cubin": "0.6.15"}
+    assert "flashinfer-cubin is installed" in dropped(folder, packages=beside).why
+    assert kept(folder, packages={**beside, "flashinfer-python": "0.6.16"})
+    assert kept(folder, packages={**beside, "flashinfer-cubin": None})
+
+
+def test_an_arch_list_that_the_release_refuses_is_not_offered() -> None:
+    assert dropped(remedy("env", "FLASHINFER_CUDA_ARCH_LIST", "12.0;9.0"), packages={"flashinfer-python": "0.6.17"})
+
+
+def test_a_triton_without_an_assembler_for_blackwell_takes_the_other_variable() -> None:
+    proposed = remedy("env", "TRITON_PTXAS_BLACKWELL_PATH", "/usr/local/cuda/bin/ptxas")
+    assert kept(proposed, packages={"triton": "3.3.1"}).name == "TRITON_PTXAS_PATH"
+    assert kept(proposed, packages={"triton": "3.9.0"}) == proposed
+
+
 # --- versions ---------------------------------------------------------------------------------------------------------
 
 

@@ -48,3 +48,8 @@ def test_what_the_start_command_has_is_not_offered_again() -> None:
     found = prescribed(remedies, {"command": "vllm serve m --enforce-eager"})
     assert not found.remedies
     assert found.not_remedies == (NotARemedy("--enforce-eager", "the service failed with it given"),)
+
+
+def test_the_triton_that_torch_requires_is_known_from_torch() -> None:
+    proposed = Remedy(kind="env", name="TRITON_PTXAS_BLACKWELL_PATH", value="/usr/local/cuda/bin/ptxas", summary="")
+    assert prescribed((proposed,), {"torch": "2.7.1+cu128"}).remedies[0].name == "TRITON_PTXAS_PATH"

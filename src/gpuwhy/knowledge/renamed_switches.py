@@ -35,6 +35,7 @@ _GROUPS = (
     _Group("vllm", (("flag", "--disable-mm-preprocessor-cache", "set"), ("flag", "--mm-processor-cache-gb", "0"))),
     _Group("vllm", (("env", "VLLM_ALL2ALL_BACKEND", ""), ("flag", "--all2all-backend", ""))),
     _Group("vllm", (("env", "VLLM_FLASH_ATTN_VERSION", ""), ("flag", "--attention-config.flash_attn_version", ""))),
+    _Group("triton", (("env", "TRITON_PTXAS_BLACKWELL_PATH", ""), ("env", "TRITON_PTXAS_PATH", ""))),
     _Group("sglang", (("flag", "--disable-flashinfer-sampling", "set"), ("flag", "--sampling-backend", "pytorch"))),
     _Group("sglang", (("flag", "--disable-flashinfer", "set"), ("flag", "--attention-backend", "triton"))),
     _Group("sglang", (("flag", "--enable-flashinfer-mla", "set"), ("flag", "--attention-backend", "flashinfer"))),

@@ -7,6 +7,8 @@ from pathlib import PurePosixPath
 
 import msgspec
 
+from gpuwhy.knowledge import torch as torch_builds
+from gpuwhy.knowledge.releases import package_version
 from gpuwhy.knowledge.switches import SERVERS
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.fact import Facts, Unknown
@@ -46,6 +48,8 @@ def circumstances_of(diagnosis: Diagnosis, setting: Setting) -> Circumstances:
     gpus, packages, torch, driver = Gpus.of(facts), Packages.of(facts), Torch.of(facts), Driver.of(facts)
     installed: Mapping[str, str | None] = {} if isinstance(packages, Unknown) else packages.versions
     versions = {canonical(name): version for name, version in {**installed, **setting.packages}.items()}
+    if not isinstance(torch, Unknown) and torch.version and "triton" not in versions:
+        versions["triton"] = _triton_of(torch.version)
     command = read_words(setting.command)
     return Circumstances(
         engine=_engine(diagnosis.incident.engine, command, versions),
@@ -57,6 +61,12 @@ def circumstances_of(diagnosis: Diagnosis, setting: Setting) -> Circumstances:
         torch_cuda="" if isinstance(torch, Unknown) else torch.cuda or "",
         driver="" if isinstance(driver, Unknown) else driver.version or "",
     )
+
+
+def _triton_of(torch: str) -> str | None:
+    """The Triton that a release of torch requires, which is no other's; None when the table gives a range."""
+    found = torch_builds.triton_of(torch)
+    return found if found is not None and package_version(found) is not None else None
 
 
 def _engine(told: str, command: TypedCommand | None, packages: Mapping[str, str | None]) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gpuwhy.model.remedy import NotARemedy, Remedy
+from gpuwhy.remedies.applicability.flashinfer_variables import of_flashinfer
 from gpuwhy.remedies.applicability.in_force import in_force
 from gpuwhy.remedies.applicability.releases import of_release
 from gpuwhy.remedies.applicability.versions import of_versions
@@ -17,7 +18,7 @@ from gpuwhy.remedies.circumstances import Circumstances
 Check = Callable[[Remedy, Circumstances], Remedy | NotARemedy]
 """Gives the remedy back, as it is or put right; or what it is not, and why."""
 
-CHECKS: tuple[Check, ...] = (of_release, of_versions, in_force)
+CHECKS: tuple[Check, ...] = (of_release, of_flashinfer, of_versions, in_force)
 
 
 def applicable(remedies: Iterable[Remedy], known: Circumstances) -> tuple[tuple[Remedy, ...], tuple[NotARemedy, ...]]:
