@@ -81,5 +81,10 @@ def test_a_unit_that_only_starts_a_container_changes_nothing_in_it(exec_start: s
         assert written(unit(exec_start), kind, name, "1").commands[0].startswith("# ")
 
 
+def test_a_unit_without_a_container_of_its_own_says_where_the_option_belongs() -> None:
+    (line,) = written(unit("/opt/vllm/start.sh"), "flag", "--shm-size", "16g").commands
+    assert line.startswith("# add to the command that starts the container")
+
+
 def test_a_package_for_a_units_container_goes_into_its_image() -> None:
     assert "Dockerfile" in written(unit(RUN), "package", "torch", ">=2.7").commands[0]

@@ -107,7 +107,11 @@ def _option(option: str, value: str, place: ServicePlace) -> Change:
         typed = shlex.join([option, value] if value else [option])
         return Change(commands=(f"# give {typed} to the command that builds",))
     if isinstance(place, SystemdUnit) and is_option_of_run(option, value):
-        return place.set_container_option(option, value) or Change()
+        typed = shlex.quote(f"{option}={value}" if value else option)
+        by_hand = Change(
+            commands=(f"# add to the command that starts the container, before the image's name: {typed}",)
+        )
+        return place.set_container_option(option, value) or by_hand
     return place.set_option(option, value)
 
 
