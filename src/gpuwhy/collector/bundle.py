@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import cache
 from importlib.resources import files
 
-PACKAGES = ("collector", "redaction")
+PACKAGES = ("collector", "redaction", "binaries")
 
-NOT_SENT = frozenset({"bundle"})
+NOT_SENT = frozenset({"bundle", "wheel", "sieve", "payload", "__main__"})
+"""What runs on our side only: no wheel is inflated and no kernel looked for on a target."""
 
 LOADER = '''\
 """gpuwhy's collector: looks, changes nothing, and ends by itself. Made from the files of gpuwhy/collector."""
@@ -45,7 +46,7 @@ main()
 
 @cache
 def program() -> str:
-    """The text of the collector: every module of it and of the redaction, with a loader in front."""
+    """The text of the collector: every module of it, of the redaction and of the readers of binaries, with a loader in front."""
     sources = {"gpuwhy": ""}
     packages = ["gpuwhy"]
     for package in PACKAGES:

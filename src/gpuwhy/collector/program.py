@@ -121,14 +121,14 @@ def _is_escaped(text: str) -> bool:
 
 
 class Collection:
-    """The probes of one run: which have ended, and what they gave to those that need them."""
+    """The probes of one run: which have ended, and in ``values`` what they gave to those that need them."""
 
     def __init__(self, request: Request, output: Output) -> None:
         wanted = request.get("probes")
         self._request = request
         self._output = output
         self._probes = [probe for probe in PROBES if not wanted or probe.name in _with_needs(wanted)]
-        self._values: Dict[str, Any] = {}
+        self.values: Dict[str, Any] = {}
         self._ended = {probe.name: threading.Event() for probe in self._probes}
         self._printed: Dict[str, bool] = {}
         self._lock = threading.Lock()
@@ -170,7 +170,7 @@ class Collection:
             status, reason, value = box["status"], box["reason"], box["value"]
         for secret in notes.secrets:
             self._output.redactor.learn(secret)
-        self._values[probe.name] = value if status == OK else None
+        self.values[probe.name] = value if status == OK else None
         self._note_secrets()
         self._ended[probe.name].set()
         if probe.name not in SECRETS_FROM:
@@ -180,7 +180,7 @@ class Collection:
     def _look(self, probe: Probe, notes: Notes, box: Dict[str, Any]) -> None:
         status, reason, value = OK, "", None
         try:
-            value = probe.function(self._request, notes, *[self._values.get(need) for need in probe.needs])
+            value = probe.function(self._request, notes, *[self.values.get(need) for need in probe.needs])
         except NoValue as why:
             status, reason = why.status, why.reason
         except Exception as error:
@@ -189,9 +189,9 @@ class Collection:
 
     def _note_secrets(self) -> None:
         for name in SECRETS_FROM:
-            if name in self._values and isinstance(self._values[name], dict):
-                self._output.redactor.learn_from(self._values[name])
-        if all(name in self._values for name in SECRETS_FROM if name in self._ended):
+            if name in self.values and isinstance(self.values[name], dict):
+                self._output.redactor.learn_from(self.values[name])
+        if all(name in self.values for name in SECRETS_FROM if name in self._ended):
             self._secrets_known.set()
 
     def _wait_for_secrets(self, limit: float) -> None:
@@ -302,7 +302,8 @@ def main() -> None:
     source.take_buffered()
     request = parse_request(source.line(30.0))
     started = time.monotonic()
-    Collection(request, output).run()
+    collection = Collection(request, output)
+    collection.run()
     output.write(
         {
             "end": {
@@ -319,4 +320,4 @@ def main() -> None:
             end(0)
         asked = parse_request(line)
         if asked:
-            output.write(serving.answer(asked))
+            output.write(serving.answer(asked, collection.values))

@@ -1,4 +1,5 @@
-"""Answers to single requests after the collection: an excerpt of a file, the names in a folder, what a path is.
+"""Answers to single requests after the collection: an excerpt of a file, the names in a folder, what a path is, what a
+binary holds (``inspect``) and would load (``loading``).
 
 A request is ``{"id": 7, "ask": "read", "path": "/opt/venv/lib/.../compilation_context.py", "first": 60, "last": 130}``.
 Paths come from logs, and a log can be written by anyone: what is not source, configuration or log of a GPU stack is
@@ -9,7 +10,7 @@ import base64
 import os
 import re
 import stat
-from typing import Any, Dict, List
+from typing import Any, Dict, List, Optional
 
 from gpuwhy.collector.probing import OK, Denied, Failed, NoValue, why_unreadable
 from gpuwhy.collector.reading import MOST_BYTES, read_bytes
@@ -27,17 +28,24 @@ PRIVATE = re.compile(
 MOST_LINES = 4000
 
 
-def answer(request: Dict[str, Any]) -> Dict[str, Any]:
-    """The reply to one request: its id, a status and reason as probes have them, and a value."""
+def answer(request: Dict[str, Any], values: Optional[Dict[str, Any]] = None) -> Dict[str, Any]:
+    """The reply to one request: its id, a status and reason as probes have them, and a value.
+
+    ``values`` is what the probes brought: what a file would load depends on the service's environment.
+    """
     identity = request.get("id")
     try:
         asked = request.get("ask")
-        if asked not in ASKS:
+        if asked not in ASKS and asked not in ASKS_OF_BINARIES:
             raise Failed("there is no request %r" % (asked,))
         path = request.get("path")
         if not isinstance(path, str) or not path.startswith("/") or "\0" in path:
             raise Failed("a request needs an absolute path")
-        return {"id": identity, "status": OK, "reason": "", "value": ASKS[str(asked)](os.path.normpath(path), request)}
+        path = os.path.normpath(path)
+        value = (
+            _of_binary(path, request, values or {}) if asked in ASKS_OF_BINARIES else ASKS[str(asked)](path, request)
+        )
+        return {"id": identity, "status": OK, "reason": "", "value": value}
     except NoValue as why:
         return {"id": identity, "status": why.status, "reason": why.reason, "value": None}
     except Exception as error:
@@ -112,5 +120,19 @@ def _stat(path: str, _request: Dict[str, Any]) -> Dict[str, Any]:
         "target": os.path.realpath(path) if is_link else None,
     }
 
+
+def _of_binary(path: str, request: Dict[str, Any], values: Dict[str, Any]) -> Dict[str, Any]:
+    """What the readers of binaries say. They tell of headers and names, so a program without a suffix may be asked too."""
+    for each in (path, os.path.realpath(path)):
+        if PRIVATE.search(each):
+            raise Denied("%s is not a file that this program reads" % each)
+    # most runs ask for no binary: the readers are compiled when one does
+    from gpuwhy.collector import binaries
+
+    ask = binaries.inspect if request["ask"] == "inspect" else binaries.loading
+    return ask(path, request, values)
+
+
+ASKS_OF_BINARIES = ("inspect", "loading")
 
 ASKS = {"read": _read, "bytes": _bytes, "list": _list, "stat": _stat}
