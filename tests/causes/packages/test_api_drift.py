@@ -24,7 +24,7 @@ def imports(consumer: str, statement: str, error: str) -> str:
     (imports("trl/extras/vllm_client.py", "from vllm.sampling_params import GuidedDecodingParams", f"ImportError: cannot import name 'GuidedDecodingParams' from 'vllm.sampling_params' ({SITE}/vllm/sampling_params.py)"), "trl", ("package", "vllm", "<0.12")),
     (imports("verl/workers/rollout/server.py", "from vllm.entrypoints.openai.serving_models import X", "ModuleNotFoundError: No module named 'vllm.entrypoints.openai.serving_models'"), "verl", ("package", "verl", "newer")),
     # torch asks or is asked
-    (imports("torch/_inductor/runtime/hints.py", "from triton.compiler.compiler import AttrsDescriptor", f"ImportError: cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler' ({SITE}/triton/compiler/compiler.py)"), "triton", ("package", "triton", "older")),
+    (imports("torch/_inductor/runtime/hints.py", "from triton.compiler.compiler import AttrsDescriptor", f"ImportError: cannot import name 'AttrsDescriptor' from 'triton.compiler.compiler' ({SITE}/triton/compiler/compiler.py)"), "triton", ("package", "triton", "<3.3")),
     (imports("xformers/ops.py", "torch.library.custom_op", "AttributeError: module 'torch.library' has no attribute 'custom_op'"), "xformers", ("package", "torch", ">=2.4")),
     # neither is an engine: what lacks the name
     (imports("diffusers/utils/dynamic_modules_utils.py", "from huggingface_hub import cached_download", f"ImportError: cannot import name 'cached_download' from 'huggingface_hub' ({SITE}/huggingface_hub/__init__.py)"), "huggingface-hub", ("package", "huggingface-hub", "<0.26")),
