@@ -7,6 +7,7 @@ without one (``CUDA_HOME``, ``NCCL_P2P_DISABLE``) are no release's, and nothing 
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from functools import cache
 
@@ -104,6 +105,28 @@ def is_option_of(server: str, option: str) -> bool | None:
     if table is None or not table.options:
         return None
     return _recorded_as(_normal(option), table) in table.options
+
+
+def releases_with(server: str, option: str) -> tuple[str, str] | None:
+    """The first and the last release, of those that were read, that have the option; None for an option of none.
+
+    >>> releases_with("vllm", "--num-scheduler-steps")[1] < "0.12"
+    True
+    """
+    table = _tables().get(server)
+    spans = table.options.get(_recorded_as(_normal(option), table)) if table is not None else None
+    return (table.releases[spans[0]], table.releases[spans[-1]]) if table is not None and spans else None
+
+
+def similar_option(server: str, option: str) -> str | None:
+    """The option of the server whose name is next to a misspelled one; None when none is near.
+
+    >>> similar_option("vllm", "--max-model-length")
+    '--max-model-len'
+    """
+    table = _tables().get(server)
+    near = difflib.get_close_matches(_normal(option)[:80], table.options, 1, 0.8) if table is not None else []
+    return near[0] if near else None
 
 
 def same_argument(option: str) -> frozenset[str]:

@@ -112,9 +112,14 @@ def test_options_that_exclude_each_other_are_another_cause(judge_report):
     assert ID not in causes
 
 
-def test_an_unknown_option_of_no_recorded_history_is_checked_by_the_help(judge_report, finding):
+def test_an_option_that_no_release_has_is_checked_by_the_help(judge_report, finding):
     found = finding(judge_report("vllm: error: unrecognized arguments: --no-such-option 1\n"), ID)
     assert found.remedies[0].check == ("vllm serve --help=all",)
+    assert {remedy.kind for remedy in found.remedies} == {"flag"}
+
+
+def test_of_an_engine_without_recorded_options_another_release_may_have_it(judge_report, finding):
+    found = finding(judge_report("error: invalid argument: --new-sampler\nusage: llama-server [options]\n"), ID)
     assert [remedy.kind for remedy in found.remedies] == ["flag", "package"]
 
 
@@ -136,3 +141,22 @@ def test_a_value_that_a_variable_does_not_take(judge_report, finding):
     )
     found = finding(judge_report(text), ID)
     assert (found.remedies[0].kind, found.remedies[0].name) == ("env", "VLLM_ATTENTION_BACKEND")
+
+
+def test_an_option_that_came_later_names_the_release(judge_report, finding):
+    text = "vLLM API server version 0.9.2\nvllm: error: unrecognized arguments: --async-scheduling\n"
+    found = finding(judge_report(text, {"packages.vllm": "0.9.2"}), "bad-argument")
+    assert ("package", "vllm", ">=0.10.0") in {(r.kind, r.name, r.value) for r in found.remedies}
+
+
+def test_of_an_option_that_is_gone_no_newer_release_is_proposed(judge_report, finding):
+    text = "vllm: error: unrecognized arguments: --multi-step-stream-outputs-x --num-scheduler-steps 8\n"
+    found = finding(judge_report("vllm: error: unrecognized arguments: --enable-lora-bias\n", {"packages.vllm": "0.12.0"}), "bad-argument")  # fmt: skip
+    assert "package" not in {r.kind for r in found.remedies}
+    assert any("was the last with it" in each.statement for each in found.evidence)
+    assert "package" not in {r.kind for r in finding(judge_report(text), "bad-argument").remedies}
+
+
+def test_a_misspelled_option_leads_to_the_one_that_exists(judge_report, finding):
+    found = finding(judge_report("vllm: error: unrecognized arguments: --max-model-length 4096\n"), "bad-argument")
+    assert found.remedies[0].name == "--max-model-len"

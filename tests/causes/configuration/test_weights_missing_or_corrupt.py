@@ -27,7 +27,7 @@ def _raised(error: str, path: str = "/usr/local/lib/python3.12/dist-packages/vll
         (_raised('FileNotFoundError: No such file or directory: "/models/DeepSeek-R1/model-00099-of-000163.safetensors"'), "proven"),
         ("OSError: Consistency check failed: file should be of size 4976698672 but has size 3221225472 (model-00001-of-00004.safetensors).\n", "proven"),
         ("onnxruntime.capi.onnxruntime_pybind11_state.InvalidProtobuf: [ONNXRuntimeError] : 7 : INVALID_PROTOBUF : Load model from /models/model.onnx failed:Protobuf parsing failed.\n", "proven"),
-        ("[TRT] [E] 1: Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.\n", "likely"),
+        ("[TRT] [E] 1: Serialization assertion plan->header.magicTag == rt::kPLAN_MAGIC_TAG failed.\n", "proven"),
         ("ValueError: Model path does not exist: /models/llama.gguf\n", "proven"),
     ],
 )  # fmt: skip

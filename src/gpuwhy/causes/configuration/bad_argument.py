@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 
 import msgspec
+from packaging.version import Version
 
 from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.configuration import _program as program
 from gpuwhy.causes.packages import _parts as parts
-from gpuwhy.knowledge import components, engine_options
-from gpuwhy.knowledge.engine_options import OptionChange
+from gpuwhy.knowledge import components, renamed_switches, switches
+from gpuwhy.knowledge.renamed_switches import Change
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
@@ -76,7 +77,7 @@ class Argument(msgspec.Struct, frozen=True):
     engine: str = ""
     option: str = ""
     value: str = ""
-    change: OptionChange | None = None
+    change: Change | None = None
 
 
 @cause("bad-argument", family="Model and configuration", signs=[_PARSER, _ENTRYPOINT, _VALIDATION, _VALUE])
@@ -114,7 +115,8 @@ def bad_argument(case: Case) -> Judgement:
         return None
     who = _component(case, argument)
     seen = case.evidence(argument.match, _statement(argument))
-    known = _known(argument)
+    history = _history(case, argument)
+    known = _known(argument) or history.evidence
     missing = _missing(case, argument, who)
     return Verdict(
         certainty=argument.certainty,
@@ -129,7 +131,7 @@ def bad_argument(case: Case) -> Judgement:
         explains=case.explains(argument.match),
         missing=(missing,) if missing is not None else (),
         rivals=() if argument.certainty is Certainty.PROVEN else ("backend-combination-unsupported", "api-drift"),
-        remedies=_remedies(argument, who),
+        remedies=_remedies(argument, who, history),
         not_remedies=(
             NotARemedy(
                 f"reinstalling the same release of {who}",
@@ -184,7 +186,7 @@ def _parsed(case: Case) -> Argument | None:
         if match.group("option12") is not None:
             return Argument(match, "entrypoint", Certainty.PROVEN, 86, engine, value=match.group("option12") or "")
         wanted = _first_option(extra) or option.split("/")[0].split(",")[0].strip()
-        change = engine_options.change_of(engine, wanted) if wanted else None
+        change = renamed_switches.change_of(engine, wanted) if wanted else None
         choice = _group(match, "choice").strip("'\"")
         if _group(match, "required") or "required arguments" in text:
             return Argument(match, "missing", Certainty.PROVEN, 84, engine, _group(match, "required"))
@@ -297,7 +299,7 @@ def _validated(case: Case) -> Argument | None:
                 continue
             option = f"--{name.replace('_', '-')}"
             return Argument(
-                match, "unknown", Certainty.LIKELY, 74, engine, option, "", engine_options.change_of(engine, option)
+                match, "unknown", Certainty.LIKELY, 74, engine, option, "", renamed_switches.change_of(engine, option)
             )
         kind = (
             "unknown"
@@ -427,6 +429,46 @@ def _component(case: Case, argument: Argument) -> str:
     return program.program_of(case, argument.match)
 
 
+class History(msgspec.Struct, frozen=True):
+    """Which releases have an option. ``first`` and ``last`` of those that were read, ``""`` where none was found.
+
+    ``is_foreign``: no release of the engine has it; ``similar`` is then the option whose name is nearest to it.
+    ``came_later``, ``went_before``: on which side of the installed release those with the option lie.
+    """
+
+    first: str = ""
+    last: str = ""
+    is_foreign: bool = False
+    similar: str = ""
+    came_later: bool = False
+    went_before: bool = False
+    evidence: Evidence | None = None
+
+
+def _history(case: Case, argument: Argument) -> History:
+    """What the options of the engine's releases tell of one that the installed release refuses."""
+    option, engine = argument.option, argument.engine
+    if argument.kind != "unknown" or not option.startswith("--") or switches.is_option_of(engine, option) is None:
+        return History()
+    releases = switches.releases_with(engine, option)
+    if releases is None:
+        similar = switches.similar_option(engine, option) or ""
+        return History(is_foreign=True, similar=similar, evidence=_recorded(f"no release of {engine} has {option}"))
+    first, last = releases
+    installed = parts.version_of(case, parts.distribution_of(engine))
+    answer = switches.has_option(engine, installed, option) if installed else None
+    if installed is None or answer is None or answer.value is not False:
+        newest = switches.releases_of(engine)[-1]
+        return History(first, last, evidence=_recorded(f"{engine} has {option} from {first} to {last}") if last != newest else None)  # fmt: skip
+    went = Version(last) < Version(installed)
+    came = Version(first) > Version(installed)
+    return History(first, last, went_before=went, came_later=came, evidence=_recorded(answer.why))
+
+
+def _recorded(statement: str) -> Evidence:
+    return Evidence(statement, "measured: the options of the released wheels")
+
+
 def _known(argument: Argument) -> Evidence | None:
     change = argument.change
     if change is None:
@@ -462,7 +504,7 @@ def _missing(case: Case, argument: Argument, who: str) -> Missing | None:
     return case.missing("command", "the start command and the release it is for", "tr '\\0' ' ' < /proc/PID/cmdline")
 
 
-def _remedies(argument: Argument, who: str) -> tuple[Remedy, ...]:
+def _remedies(argument: Argument, who: str, history: History) -> tuple[Remedy, ...]:
     if argument.kind == "entrypoint":
         return _of_entrypoint(argument)
     if argument.kind == "service":
@@ -483,7 +525,7 @@ def _remedies(argument: Argument, who: str) -> tuple[Remedy, ...]:
     if argument.kind == "missing":
         option = argument.option.split(",")[0].split("/")[-1].strip() or "--model"
         return (Remedy(kind="flag", name=option, value="set", summary=f"Give {option}", check=(_help(argument),)),)
-    return _of_option(argument, who)
+    return _of_option(argument, who, history)
 
 
 def _of_entrypoint(argument: Argument) -> tuple[Remedy, ...]:
@@ -502,7 +544,7 @@ def _of_entrypoint(argument: Argument) -> tuple[Remedy, ...]:
     )  # fmt: skip
 
 
-def _of_option(argument: Argument, who: str) -> tuple[Remedy, ...]:
+def _of_option(argument: Argument, who: str, history: History) -> tuple[Remedy, ...]:
     change, option = argument.change, argument.option or "the option"
     remedies: list[Remedy] = []
     if change is not None and change.instead:
@@ -517,6 +559,10 @@ def _of_option(argument: Argument, who: str) -> tuple[Remedy, ...]:
                 check=(_help(argument),),
             )
         )
+    elif history.similar:
+        remedies.append(
+            Remedy(kind="flag", name=history.similar, value="set", rank=-1, is_sure=False, summary=f"Perhaps {history.similar} was meant: {option} is no option of {who}", check=(_help(argument),))
+        )  # fmt: skip
     if argument.kind == "value":
         remedies.append(
             Remedy(
@@ -537,7 +583,11 @@ def _of_option(argument: Argument, who: str) -> tuple[Remedy, ...]:
                 check=(_help(argument),),
             )
         )
-    if change is None:
+    if history.came_later:
+        remedies.append(
+            Remedy(kind="package", name=who, value=f">={history.first}", summary=f"Or upgrade {who}: {option} came with {history.first}")
+        )  # fmt: skip
+    elif change is None and not (history.went_before or history.is_foreign):
         remedies.append(
             Remedy(
                 kind="package",
