@@ -3,7 +3,7 @@
 Run: ``.venv/bin/python benchmarks/binaries.py [FILE|WHEEL|FOLDER ...]``. Without arguments the wheels in the cache of
 ``make wheels`` are unpacked and read. Three ways are measured: the readers as a script (``python -m gpuwhy.binaries``),
 the whole command (``gpuwhy inspect``), and the walk inside one process. Wheels are read from the stream too, and a
-folder as a whole, first with its files dropped from the page cache. Medians of a few runs; cuobjdump runs once or twice.
+folder as a whole, first with its files dropped from the page cache. Medians of a few runs. Exit status 1 below a bar.
 """
 
 from __future__ import annotations
@@ -21,16 +21,21 @@ from pathlib import Path
 
 from gpuwhy.binaries.device_code import device_code_of
 from gpuwhy.binaries.elf import Elf, NotElf
+from gpuwhy.binaries.fatbin import read_fatbins
 from gpuwhy.binaries.reading import FileSource
 
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".pytest_cache" / "d" / "wheels"
 CUOBJDUMP = Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13" / "bin" / "cuobjdump"
 AT_LEAST = 3_000_000
-"""Bytes of a file that is compared: start-up is all there is in smaller ones."""
+FEW = 400
+"""A file of fewer bytes is not compared, and one of fewer images has no bar: start-up is nearly all there is."""
+BARS, LIBTORCH_BARS, MOST_MB = (10, 4, 100), (50, 30, 100), 40
+"""Times less CPU as a script, as the whole command, and inside a process; and the most memory of the command."""
 
 
-def main() -> None:
+def main() -> int:
+    holds = True
     given = [Path(argument) for argument in sys.argv[1:]]
     with tempfile.TemporaryDirectory() as scratch:
         paths = given or [unpacked(wheel, Path(scratch)) for wheel in sorted(CACHE.glob("*.whl"))]
@@ -45,9 +50,10 @@ def main() -> None:
         )
         for file in files:
             if file.stat().st_size >= AT_LEAST and not file.is_symlink():
-                compared(file)
+                holds = compared(file) and holds
         for folder in folders:
             folder_speed(folder)
+    return 0 if holds else 1
 
 
 def unpacked(wheel: Path, scratch: Path) -> Path:
@@ -57,28 +63,35 @@ def unpacked(wheel: Path, scratch: Path) -> Path:
     return target
 
 
-def compared(file: Path) -> None:
-    images = 0
-
-    def inside() -> None:
-        nonlocal images
-        with FileSource(str(file)) as source:
-            try:
-                images = sum(1 for _ in device_code_of(Elf(source), searches=0).images())
-            except NotElf:
-                images = 0
-
-    walk = _own_cpu(inside)
+def compared(file: Path) -> bool:
+    """Prints a line; answers whether the bars hold. What cuobjdump does not look at is left out inside the process."""
+    with FileSource(str(file)) as source:
+        try:
+            images = sum(1 for _ in device_code_of(Elf(source), searches=0).images())
+        except NotElf:
+            return True
     if not images:
-        return
+        return True
+    walk = _own_cpu(lambda: _walk(file))
     script, _ = _cpu([sys.executable, "-m", "gpuwhy.binaries", str(file)], 5)
     command, memory = _cpu([sys.executable, "-m", "gpuwhy", "inspect", str(file)], 5)
     theirs, their_memory = _cpu([str(CUOBJDUMP), "--list-elf", "--list-ptx", str(file)], 2)
-    ratios = ", ".join(f"{theirs / ours:.0f}" for ours in (script, command, walk))
+    ratios = tuple(theirs / ours for ours in (script, command, walk))
+    bars = LIBTORCH_BARS if file.name == "libtorch_cuda.so" else BARS
+    holds = memory < MOST_MB and (images < FEW or all(ratio >= bar for ratio, bar in zip(ratios, bars, strict=True)))
     print(
         f"{file.name[:44]:44} {file.stat().st_size / 1e6:5.0f} {images:6} {script * 1e3:6.0f} ms {command * 1e3:6.0f} ms"
-        f" {walk * 1e3:6.1f} ms {theirs * 1e3:6.0f} ms  {ratios}   ({memory:.0f} MB against {their_memory:.0f} MB)"
+        f" {walk * 1e3:6.1f} ms {theirs * 1e3:6.0f} ms  {', '.join(f'{ratio:.0f}' for ratio in ratios)}"
+        f"   ({memory:.0f} MB against {their_memory:.0f} MB){'' if holds else '  BELOW THE BAR'}"
     )
+    return holds
+
+
+def _walk(file: Path) -> None:
+    with FileSource(str(file)) as source:
+        for section in Elf(source).sections():
+            if section.name in (".nv_fatbin", "__nv_relfatbin"):
+                read_fatbins(source, section.offset, section.size)
 
 
 def wheel_speed(path: Path) -> None:
@@ -134,4 +147,4 @@ def _cpu(command: list[str], runs: int) -> tuple[float, float]:
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
