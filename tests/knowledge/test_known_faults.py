@@ -32,3 +32,16 @@ def test_an_unknown_generation_leaves_the_library_to_decide() -> None:
 def test_a_release_with_the_fix() -> None:
     assert known_fault(INSTRUCTION, major=9, text="marlin", releases={"vllm": "0.4.1"}) is not None
     assert known_fault(INSTRUCTION, major=9, text="marlin", releases={"vllm": "0.10.0+cu128"}) is None
+
+
+def test_a_range_of_releases_and_a_second_condition() -> None:
+    text = "vllm serve google/gemma-3-12b-it --dtype half"
+
+    def fits(text: str = text, engine: str = "vllm", release: str = "0.8.5") -> bool:
+        return known_fault("wrong-output", major=7, text=text, engine=engine, releases={"vllm": release}) is not None
+
+    assert fits()
+    assert not fits(text.replace("half", "bfloat16"))
+    assert not fits(text.replace("gemma", "llama"))
+    assert not fits(engine="sglang")
+    assert not fits(release="0.10.0")

@@ -146,6 +146,9 @@ _CHANGES: tuple[ApiChange, ...] = (
     *_rows("vllm", "vllm.utils", "get_open_port", "0.14", instead="vllm.utils.network_utils"),
     *_rows("vllm", "vllm.entrypoints.openai", "protocol serving_engine", "0.15"),
     *_rows("vllm", "vllm", "attention", "0.16"),
+    *_rows("vllm", "vllm.model_executor.layers.quantization", "bitsandbytes", "0.28"),
+    *_rows("vllm", "vllm.transformers_utils", "tokenizer", None),
+    *_rows("vllm", "vllm.entrypoints", "logger", None),
 )  # fmt: skip
 
 _OF_PYTHON = {

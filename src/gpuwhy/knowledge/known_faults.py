@@ -16,16 +16,20 @@ from gpuwhy.knowledge.releases import public_version
 
 class KnownFault(Struct, frozen=True):
     """One fault. ``majors``: compute capability majors it needs; ``words``: pattern that the log, the command or the
-    packages must match; ``feature``: key of ``model.``. Empty: no condition. ``engine``: only under this engine."""
+    packages must match, ``also`` a second one; ``feature``: key of ``model.``. Empty: no condition. ``engine``: only under
+    this engine. ``affected`` (a constraint) and ``fixed_in`` are releases of ``package``; a release that is unknown counts.
+    """
 
     cause: str
     component: str
     mechanism: str
     majors: tuple[int, ...] = ()
     words: str = ""
+    also: str = ""
     feature: str = ""
     engine: str = ""
     package: str = ""
+    affected: str = ""
     fixed_in: str = ""
     flag: str = ""
     flag_value: str = ""
@@ -47,9 +51,13 @@ class KnownFault(Struct, frozen=True):
             return False
         if self.feature and self.feature not in features:
             return False
-        if self.words and not re.search(self.words, text, re.IGNORECASE):
+        if any(pattern and not re.search(pattern, text, re.IGNORECASE) for pattern in (self.words, self.also)):
             return False
-        return not self._is_mended(releases.get(self.package))
+        return self._is_affected(releases.get(self.package)) and not self._is_mended(releases.get(self.package))
+
+    def _is_affected(self, release: str | None) -> bool:
+        version = public_version(release) if release else None
+        return version is None or not self.affected or version in SpecifierSet(self.affected)
 
     def _is_mended(self, release: str | None) -> bool:
         """Whether the installed release has the fix already."""
@@ -89,6 +97,20 @@ KNOWN_FAULTS: tuple[KnownFault, ...] = (
         package="vllm",
         fixed_in="rebuild",
         provenance="vllm-project/vllm PR 40923",
+    ),
+    KnownFault(
+        cause="wrong-output",
+        component="vllm",
+        mechanism="activations of Gemma 2, Gemma 3 and GLM-4 exceed the range of float16; releases from 0.9.2 on refuse that format for them",
+        words=r"gemma-?[23]\b|\bglm-?4\b",
+        also=r"float16|--dtype[ =]half|dtype='?half",
+        engine="vllm",
+        package="vllm",
+        affected="<0.9.2",
+        fixed_in=">=0.9.2",
+        flag="--dtype",
+        flag_value="bfloat16",
+        provenance="the list of models without float16 in vLLM's wheels: absent in 0.9.0, there in 0.9.2",
     ),
 )
 

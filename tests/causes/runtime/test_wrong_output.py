@@ -119,3 +119,10 @@ def test_the_backend_that_gives_clean_answers_is_not_at_fault(judge_report: Judg
     assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
     assert first.component != "triton"
     assert order(first.remedies)[0].value == "triton"
+
+
+def test_a_model_that_overflows_float16_is_known(judge_report: Judge) -> None:
+    text = "vllm serve google/gemma-3-12b-it --dtype float16\nThe output is gibberish for every prompt.\n"
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component, first.certainty) == (CAUSE, "vllm", Certainty.LIKELY)
+    assert ("flag", "--dtype", "bfloat16") in [(remedy.kind, remedy.name, remedy.value) for remedy in first.remedies]
