@@ -45,6 +45,11 @@ def test_a_variable_that_went_is_not_offered() -> None:
     assert "any more" in dropped(remedy("env", "VLLM_USE_V1", "0"), **VLLM, packages={"vllm": "0.33.0"}).why
 
 
+def test_the_reason_names_what_took_its_place() -> None:
+    reason = dropped(remedy("flag", "--rope-scaling", "yarn"), **VLLM, packages={"vllm": "0.20.0"}).why
+    assert reason.endswith("0.11.0 was the last with it (there: --hf-overrides)")
+
+
 def test_what_the_release_has_or_nobody_recorded_stays() -> None:
     proposed = remedy("env", "VLLM_USE_DEEP_GEMM", "0")
     for packages in ({"vllm": "0.11.0"}, {"vllm": "0.2.0"}, {"vllm": "dev"}, {}):
@@ -80,7 +85,8 @@ def test_two_spellings_of_one_intervention_become_one() -> None:
 
 def test_options_of_the_other_server_are_not_offered() -> None:
     assert "vLLM" in dropped(remedy("flag", "--gpu-memory-utilization", "0.8"), **SGLANG).why
-    assert "SGLang" in dropped(remedy("flag", "--mem-fraction-static", "0.8"), **VLLM).why
+    reason = dropped(remedy("flag", "--mem-fraction-static", "0.8"), **VLLM).why
+    assert reason == "it is an option of SGLang; vLLM does not have it (there: --gpu-memory-utilization)"
     assert "SGLang" in dropped(remedy("env", "VLLM_USE_DEEP_GEMM", "0"), **SGLANG).why
 
 

@@ -6,7 +6,7 @@ import msgspec
 
 from gpuwhy.knowledge import switches
 from gpuwhy.knowledge.answers import Answer
-from gpuwhy.knowledge.renamed_switches import Renamed, other_spellings
+from gpuwhy.knowledge.renamed_switches import Renamed, change_of, other_spellings
 from gpuwhy.model.remedy import NotARemedy, Remedy
 from gpuwhy.remedies.circumstances import Circumstances
 from gpuwhy.remedies.container_run import is_option_of_run
@@ -50,7 +50,8 @@ def _option(remedy: Remedy, known: Circumstances) -> Remedy | NotARemedy:
     owners = [server for server in switches.SERVERS if switches.is_option_of(server, remedy.name)]
     if owners:  # an option of the other server; of neither: it belongs to another program of this host
         titles = _TITLES[owners[0]], _TITLES[known.engine]
-        return NotARemedy(shown(remedy), f"it is an option of {titles[0]}; {titles[1]} does not have it")
+        why = f"it is an option of {titles[0]}; {titles[1]} does not have it"
+        return NotARemedy(shown(remedy), why + _instead(known.engine, remedy.name))
     return remedy
 
 
@@ -68,7 +69,15 @@ def _spelled_as(remedy: Remedy, known: Circumstances, package: str) -> Remedy | 
     for other in other_spellings(package, remedy.name, remedy.value):
         if _has(package, version, other.kind, other.name).value:
             return _renamed(remedy, other, f"{package} {version}")
-    return NotARemedy(shown(remedy), has.why)
+    return NotARemedy(shown(remedy), has.why + _instead(package, remedy.name))
+
+
+def _instead(package: str, name: str) -> str:
+    """What does the same work there, where that is recorded."""
+    change = change_of(package, name)
+    if change is None or not change.instead:
+        return ""
+    return f" (there: {change.instead})"
 
 
 def _has(package: str, version: str, kind: str, name: str) -> Answer:
