@@ -76,7 +76,8 @@ def test_an_archive_that_was_cut_is_incomplete() -> None:
         (b"// comment\n.version 8.7\n.target sm_120a, debug\n.address_size 64\n", "ptx"),
         (CODE, "fatbin"),
         (b"", "unknown"),
-        (b"MZ" + bytes(100), "unknown"),
+        (b"MZ" + bytes(100), "foreign program"),
+        (b"PK\x03\x04" + bytes(100), "unknown"),
         (b"#!/bin/sh\ncat <<K\n.version 7.8\n.target sm_75\nK\n", "unknown"),
         (b"\x7fELF", "unknown"),
         (b"!<thin>\n", "archive"),
@@ -86,6 +87,13 @@ def test_kinds(data: bytes, kind: str) -> None:
     made = read(data)
     assert made.kind == kind
     assert made.is_complete == (kind in ("ptx", "fatbin"))
+
+
+def test_a_windows_library_shows_its_containers_and_promises_no_more() -> None:
+    made = read(b"MZ" + bytes(1000) + CODE + bytes(77), "torch_cuda.dll")
+    assert images_of(made) == {"elf:sm_80": 1, "ptx:compute_80": 1}
+    assert made.machine == "Windows program or library"
+    assert not made.is_complete
 
 
 def test_ptx_text_is_an_image() -> None:

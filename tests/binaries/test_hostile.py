@@ -11,15 +11,25 @@ import time
 from collections.abc import Callable
 from functools import cache
 
+import msgspec
 import pytest
 from tests.binaries.truth import Known, known_files
 from tests.binaries.writing import Part, archive, container, elf, entry, library
 
+from gpuwhy.binaries.code_sets import code_sets
 from gpuwhy.binaries.examining import Binary, examine
 from gpuwhy.binaries.reading import MemorySource
 from gpuwhy.binaries.sieve import Sieve
+from gpuwhy.investigate.binary_summary import summary
+from gpuwhy.investigate.binary_verdict import verdict
+from gpuwhy.investigate.kernels import find_kernels
+from gpuwhy.knowledge.capability import ComputeCapability
+from gpuwhy.model.inspection import Inspection
+from gpuwhy.reports import binaries_json
+from gpuwhy.reports.binaries import render
 
 SECONDS_ALLOWED = 0.05
+GPU = ComputeCapability(12, 0)
 INTERESTING = (
     0,
     1,
@@ -99,11 +109,14 @@ MUTATIONS: tuple[Callable[[bytearray, random.Random], None], ...] = (
 )  # fmt: skip
 
 
-def read_fully(data: bytes, name: str) -> Binary:
-    """As ``gpuwhy inspect`` does: headers, symbols, and what is derived from them."""
-    binary = examine(MemorySource(data, name))
-    assert isinstance(binary.is_complete, bool)
-    return binary
+def reported(binary: Binary) -> None:
+    """What ``gpuwhy inspect`` makes of it: counts, a verdict, both reports; and the kernels of some containers."""
+    sets = code_sets(binary)
+    judged = verdict(binary, sets, GPU, "570.86")
+    assert judged.runs is not False or binary.is_complete or judged.outcome.value == "driver-too-old"
+    file = msgspec.structs.replace(summary(binary, sets), verdict=judged)
+    for text in (render(Inspection((file,)), verbose=True), binaries_json.render(Inspection((file,)))):
+        assert text.isprintable() or not any(ord(character) < 32 and character != "\n" for character in text)
 
 
 def streamed(data: bytes, name: str, rng: random.Random) -> Binary:
@@ -126,12 +139,17 @@ def check(seed: int) -> None:
     took = []
     for _ in range(2):
         begun = time.process_time()
-        binary = read_fully(bytes(data), name)
+        binary = examine(MemorySource(bytes(data), name))
         took.append(time.process_time() - begun)
         if took[-1] < SECONDS_ALLOWED:
             break
     assert min(took) < SECONDS_ALLOWED, f"seed {seed}: {name} took {min(took):.3f} s"
-    assert binary.kind, f"seed {seed}"
+    try:
+        reported(binary)
+        find_kernels(MemorySource(bytes(data)), binary, "k", GPU, "")
+    except Exception as error:
+        error.add_note(f"seed {seed}") if hasattr(error, "add_note") else None
+        raise
     if seed % 5 == 0:
         assert streamed(bytes(data), name, rng).name == name, f"seed {seed}"
 

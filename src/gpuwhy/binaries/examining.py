@@ -3,6 +3,7 @@
 examine(FileSource("flash_ops.abi3.so"))  -> shared library, 182 containers, needs libcudart.so.12, torch symbols
 """
 
+import struct
 from typing import Iterable, List, NamedTuple, Tuple
 
 from . import archive
@@ -17,12 +18,14 @@ from .runtime import NO_RUNTIME, NO_TORCH, CudaRuntime, TorchAbi, cuda_runtime_o
 
 LIBRARY, EXECUTABLE, OBJECT = "shared library", "executable", "object"
 ARCHIVE, CUBIN, FATBIN, PTX_TEXT = "archive", "cubin", "fatbin", "ptx"
-UNKNOWN = "unknown"
+FOREIGN, UNKNOWN = "foreign program", "unknown"
 
-_FOREIGN = (
-    (b"MZ", "Windows program or library"),
-    (b"\xcf\xfa\xed\xfe", "macOS program or library"),
+_SURPRISES = (struct.error, ValueError, OverflowError, IndexError, RecursionError, MemoryError)
+
+_FOREIGN_PROGRAMS = ((b"MZ", "Windows program or library"), (b"\xcf\xfa\xed\xfe", "macOS program or library"))
+_NOT_READ = (
     (b"\xca\xfe\xba\xbe", "macOS universal file or Java class"),
+    (b"PK\x03\x04", "zip file"),
     (b"__CLANG_OFFLOAD_BUNDLE__", "clang offload bundle"),
     (b"CCOB", "compressed clang offload bundle"),
     (b"BC\xc0\xde", "LLVM bitcode"),
@@ -61,6 +64,13 @@ def examine(source: Source, name: str = "", searches: int = SEARCHED_BYTES) -> B
     only sections that are known for device code are read.
     """
     name = name or source.name
+    try:
+        return _examine(source, name, searches)
+    except _SURPRISES as error:  # no file is known that does it; it would cost the answers of all others
+        return Binary(name, UNKNOWN, size=source.size, problems=("not readable: %s" % error,))
+
+
+def _examine(source: Source, name: str, searches: int) -> Binary:
     head = source.read_at(0, 24)
     if head[:4] == MAGIC:
         return _examine_elf(source, name, searches)
@@ -145,7 +155,10 @@ def _examine_archive(source: Source, name: str, searches: int) -> Binary:
 
 
 def _examine_other(source: Source, name: str, head: bytes) -> Binary:
-    for magic, kind in _FOREIGN:
+    for magic, kind in _FOREIGN_PROGRAMS:
+        if head.startswith(magic):
+            return _examine_foreign(source, name, kind)
+    for magic, kind in _NOT_READ:
         if head.startswith(magic):
             others = ("clang offload bundle",) if "bundle" in kind else ()
             return Binary(name, UNKNOWN, kind, source.size, other_gpus=others, problems=("%s: not read" % kind,))
@@ -154,6 +167,16 @@ def _examine_other(source: Source, name: str, head: bytes) -> Binary:
         return Binary(name, PTX_TEXT, size=source.size, device=_ptx_text(text, source.size))
     problem = "empty" if not source.size else "neither ELF, fatbin, archive nor PTX"
     return Binary(name, UNKNOWN, size=source.size, problems=(problem,))
+
+
+def _examine_foreign(source: Source, name: str, kind: str) -> Binary:
+    """Programs whose sections are not read: their containers, wherever they stand, and nothing said of the rest."""
+    found = read_fatbins(source, 0, source.size)
+    device = DeviceCode(
+        (Group("", "", STRAY, 0, found.containers),) if found.containers else (), problems=found.problems
+    )
+    problem = "%s: its sections are not read, containers were looked for in the whole file" % kind
+    return Binary(name, FOREIGN, kind, source.size, device, problems=(problem,))
 
 
 def _ptx_text(text: bytes, size: int) -> DeviceCode:
@@ -168,4 +191,4 @@ def _once(values: Iterable[str]) -> List[str]:
     return list(dict.fromkeys(values))
 
 
-__all__ = ["ARCHIVE", "CUBIN", "EXECUTABLE", "FATBIN", "LIBRARY", "OBJECT", "PTX_TEXT", "UNKNOWN", "Binary", "Unreadable", "examine"]  # fmt: skip
+__all__ = ["ARCHIVE", "CUBIN", "EXECUTABLE", "FATBIN", "FOREIGN", "LIBRARY", "OBJECT", "PTX_TEXT", "UNKNOWN", "Binary", "Unreadable", "examine"]  # fmt: skip

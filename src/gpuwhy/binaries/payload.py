@@ -11,7 +11,7 @@ from .elf import Elf, NotElf
 from .fatbin import Container, Image
 from .reading import MemorySource, Source
 
-MOST_UNPACKED = 512 << 20
+MOST_UNPACKED = 128 << 20
 
 Unpack = Callable[[bytes, int], bytes]
 """Unpacks a zstd frame whose content has at most the given size; raises ValueError for what is none."""

@@ -16,6 +16,7 @@ from .sieve import Sieve
 ZIP_MAGIC = b"PK\x03\x04"
 IN_MEMORY = 24 << 20
 """Members up to this size are inflated whole; of larger ones the headers are kept while they go by."""
+_STREAMED = (MAGIC, b"MZ", b"\xcf\xfa\xed\xfe")
 _MOST_METADATA = 16 << 20
 _MOST_INFLATED = 64 << 30
 _BINARY_NAME = re.compile(
@@ -115,7 +116,7 @@ class Wheel:
                     piece = stream.read(CHUNK)
                     if not piece:
                         break
-                    if seen == 0 and size > IN_MEMORY and piece[:4] != MAGIC:
+                    if seen == 0 and size > IN_MEMORY and not piece.startswith(_STREAMED):
                         return None
                     seen += len(piece)
                     if size <= IN_MEMORY:
@@ -127,7 +128,7 @@ class Wheel:
         except _BROKEN as error:
             problems.append("the wheel is damaged here: %s" % error)
         binary = examine(MemorySource(b"".join(parts), name) if size <= IN_MEMORY else sieve.result())
-        if binary.kind == UNKNOWN and not problems:
+        if binary.kind == UNKNOWN and not binary.machine and not problems:
             return None
         return binary._replace(problems=tuple(problems + sieve.problems) + binary.problems)
 

@@ -61,7 +61,7 @@ def inspect_binaries(paths: Iterable[Path], question: Question, on_progress: Pro
                 files.append(answer)
             elif answer is not None:
                 folders.setdefault(str(found.parent), []).append(answer)
-            elif found.name.endswith(_ZIP):
+            elif _is_zip(found, path == found):
                 try:
                     wheels.append(wheel_summary(found))
                     files += _of_wheel(found, question, on_progress)
@@ -99,7 +99,7 @@ def _answers(path: Path, question: Question) -> Iterator[tuple[Path, _Answer]]:
 
 
 def _answer(path: Path, is_named: bool, question: Question) -> _Answer:
-    if path.name.endswith(_ZIP):
+    if _is_zip(path, is_named):
         return None
     try:
         with FileSource(str(path)) as source:
@@ -153,9 +153,20 @@ def wheel_summary(path: Path) -> WheelSummary:
     )
 
 
+def _is_zip(path: Path, is_named: bool) -> bool:
+    """By its name; a file that was asked for, by its first bytes too."""
+    if path.name.endswith(_ZIP) or not is_named:
+        return path.name.endswith(_ZIP)
+    try:
+        with path.open("rb") as file:
+            return file.read(4) == b"PK\x03\x04"
+    except OSError:
+        return False
+
+
 def _is_damaged(binary: Binary) -> bool:
-    """Named like a binary, and none: worth a word in a folder too, unless it is text with such a name."""
-    return binary.kind == UNKNOWN and binary.name.endswith((".so", ".cubin", ".fatbin"))
+    """A binary that is not read, or named like one and none: worth a word in a folder too."""
+    return binary.kind == UNKNOWN and bool(binary.machine or binary.name.endswith((".so", ".cubin", ".fatbin")))
 
 
 def _of_wheel(path: Path, question: Question, on_progress: Progress | None) -> Iterator[InspectedFile]:

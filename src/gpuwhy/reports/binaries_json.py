@@ -8,7 +8,7 @@ import msgspec
 
 from gpuwhy import __version__
 from gpuwhy.model.inspection import InspectedFile, Inspection, WheelSummary
-from gpuwhy.reports.neutral import escaped_for_json
+from gpuwhy.reports.neutral import encodable, escaped_for_json
 
 SCHEMA_VERSION = "0.1"
 
@@ -41,18 +41,8 @@ def render(inspection: Inspection) -> str:
         unreadable=inspection.unreadable,
     )
     # a path whose bytes are no UTF-8 comes with lone surrogates, which JSON cannot hold
-    encoded = msgspec.json.encode(_encodable(msgspec.to_builtins(document)))
+    encoded = msgspec.json.encode(encodable(msgspec.to_builtins(document)))
     return msgspec.json.format(escaped_for_json(encoded.decode()), indent=1) + "\n"
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):
-        return {_encodable(str(key)): _encodable(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_encodable(each) for each in value]
-    return value
 
 
 def schema() -> dict[str, Any]:

@@ -14,7 +14,7 @@ from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Excluded, Finding, Missing
 from gpuwhy.model.investigation import Investigation
 from gpuwhy.reports.interface import Detail
-from gpuwhy.reports.neutral import escaped_for_json
+from gpuwhy.reports.neutral import encodable, escaped_for_json
 
 SCHEMA_VERSION = "0.1"
 
@@ -98,19 +98,9 @@ def render(diagnosis: Diagnosis, detail: Detail) -> str:
     """The document, indented. Details do not change it."""
     del detail
     # lone surrogates of a log's broken encoding cannot be written as UTF-8; they are escaped like control characters
-    encoded = msgspec.json.encode(_encodable(msgspec.to_builtins(document_of(diagnosis))))
+    encoded = msgspec.json.encode(encodable(msgspec.to_builtins(document_of(diagnosis))))
     # before the line breaks of the layout come in: what is escaped then stands inside strings
     return msgspec.json.format(escaped_for_json(encoded.decode()), indent=1) + "\n"
-
-
-def _encodable(value: Any) -> Any:
-    if isinstance(value, str):
-        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
-    if isinstance(value, dict):
-        return {_encodable(str(key)): _encodable(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_encodable(each) for each in value]
-    return value
 
 
 def schema() -> dict[str, Any]:

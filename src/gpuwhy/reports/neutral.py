@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 _CONTROLS = re.compile(
     "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
@@ -23,3 +24,14 @@ def _written_out(found: re.Match[str]) -> str:
 def escaped_for_json(text: str) -> str:
     """A JSON text with the same characters as ``\\u`` escapes: they can only stand inside its strings."""
     return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+
+
+def encodable(value: Any) -> Any:
+    """A document with the lone surrogates of broken encodings written out, as UTF-8 cannot hold them."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {encodable(str(key)): encodable(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encodable(each) for each in value]
+    return value
