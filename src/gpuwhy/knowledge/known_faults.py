@@ -103,7 +103,7 @@ KNOWN_FAULTS: tuple[KnownFault, ...] = (
         component="vllm",
         mechanism="activations of Gemma 2, Gemma 3 and GLM-4 exceed the range of float16; releases from 0.9.2 on refuse that format for them",
         words=r"gemma-?[23]\b|\bglm-?4\b",
-        also=r"float16|--dtype[ =]half|dtype='?half",
+        also=r"(?<!b)float16|--dtype[ =]half|dtype='?half",
         engine="vllm",
         package="vllm",
         affected="<0.9.2",
