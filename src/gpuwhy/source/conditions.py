@@ -13,6 +13,9 @@ from collections.abc import Iterator
 
 from gpuwhy.source.scopes import CALLABLES, COMPREHENSIONS, ancestors, module_of, parent, walk
 
+_FLIPPED: dict[type[ast.cmpop], str] = {
+    ast.Is: "is not", ast.IsNot: "is", ast.Eq: "!=", ast.NotEq: "==", ast.In: "not in", ast.NotIn: "in",
+}  # fmt: skip
 _MAX_EXITS = 40
 """Earlier exits of one block that are told; a dispatcher with more says nothing by them."""
 
@@ -111,6 +114,10 @@ def _passed(statement: ast.stmt) -> list[Condition]:
         return []
     if not isinstance(statement, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Match)):
         return []
+    if isinstance(statement, ast.If):
+        branch = _passed_branch(statement)
+        if branch is not None:
+            return branch
     found: list[Condition] = []
     for leaving in _exits(statement):
         within = _within(leaving, statement)
@@ -128,6 +135,17 @@ def _passed(statement: ast.stmt) -> list[Condition]:
         if len(found) >= _MAX_EXITS:
             break
     return found
+
+
+def _passed_branch(statement: ast.If) -> list[Condition] | None:
+    """An if of which one branch never runs on: the other one was taken, and passed in its turn."""
+    for branch, other, holds in ((statement.body, statement.orelse, False), (statement.orelse, statement.body, True)):
+        if terminates(branch):
+            leaving = [each for inner in branch for each in _exits(inner)]
+            is_weak = bool(leaving) and all(isinstance(each, ast.Raise) for each in leaving)
+            taken = _single(statement.test, holds, statement.lineno, is_weak)
+            return [*(each for inner in reversed(other) for each in _passed(inner)), taken]
+    return None
 
 
 def _within(node: ast.AST, outermost: ast.stmt) -> list[Condition]:
@@ -184,7 +202,10 @@ def terminates(body: list[ast.stmt]) -> bool:
 
 
 def _single(test: ast.expr, holds: bool, line: int, is_weak: bool = False) -> Condition:
-    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+    flipped = _FLIPPED.get(type(test.ops[0])) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
+    if flipped and not holds and isinstance(test, ast.Compare):
+        shown = f"{_text(test.left)} {flipped} {_text(test.comparators[0])}"
+    elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         shown = _text(test) if holds else _text(test.operand)
     else:
         shown = _text(test) if holds else negated(_text(test))

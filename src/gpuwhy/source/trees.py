@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import hashlib
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -166,7 +167,7 @@ class Trees:
             return self.opened[package]
         if package in self._roots and self._follow(package):
             return self.open(package)
-        if package:
+        if package and package not in sys.stdlib_module_names:
             self.outside[package] = None
         return None
 

@@ -1,0 +1,135 @@
+"""``cannot import name X from Y``: where X is in the installed release, under which condition, and where it once was."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+
+from gpuwhy.source.answers import FoundSymbol, Moved, Requirement, Scope
+from gpuwhy.source.cache import Cache
+from gpuwhy.source.conditions import path_conditions
+from gpuwhy.source.exceptions import spot_of
+from gpuwhy.source.resolving import Resolver
+from gpuwhy.source.roots import Root
+from gpuwhy.source.scopes import Binding, Module
+from gpuwhy.source.tracing import read_package
+from gpuwhy.source.trees import Trees, is_test, uncollected
+
+_MAX_FOUND = 20
+_MAX_NAMES = 20_000
+_MESSAGES = (
+    re.compile(
+        r"cannot import name '(?P<name>\w{1,200})' from (?:partially initialized module )?'(?P<module>[\w.]{1,300})'"
+    ),
+    re.compile(r"module '(?P<module>[\w.]{1,300})' has no attribute '(?P<name>\w{1,200})'"),
+    re.compile(r"No module named '(?P<module>[\w.]{1,300})'"),
+)
+
+
+def missing_symbol(message: str) -> tuple[str, str] | None:
+    """(module, name) of an ImportError's or AttributeError's message; the name is empty for a missing module."""
+    for pattern in _MESSAGES:
+        found = pattern.search(message[:2000])
+        if found:
+            return found["module"], found.groupdict().get("name") or ""
+    return None
+
+
+def where_is(
+    roots: Mapping[str, Root],
+    module: str,
+    name: str,
+    earlier: Mapping[str, Mapping[str, Root]] | None = None,
+    cache: Cache | None = None,
+) -> Moved:
+    """Where a name is that ``module`` was expected to have. ``earlier`` gives the roots of other releases, newest
+    first, by their version."""
+    with uncollected():
+        trees = _opened(roots, module, cache)
+        resolver = Resolver(trees)
+        wanted = name or module.rpartition(".")[2]
+        home = trees.module(module)
+        here = tuple(_in_module(home, wanted)) if home and name else ()
+        elsewhere = tuple(each for each in _everywhere(trees, wanted) if each not in here)[:_MAX_FOUND]
+        return Moved(
+            module=module,
+            name=name,
+            is_module_there=home is not None,
+            here=here,
+            elsewhere=tuple(sorted(elsewhere, key=lambda each: _distance(module, each.dotted))),
+            nearest=tuple(_nearest(resolver, home, module, wanted)),
+            earlier=tuple(_in_others(earlier or {}, module, name, cache)),
+            scope=Scope(tuple(read_package(tree) for tree in trees)),
+        )
+
+
+def _opened(roots: Mapping[str, Root], module: str, cache: Cache | None) -> Trees:
+    package = module.partition(".")[0]
+    trees = Trees(roots, lambda other: other == package, cache)
+    trees.open(package)
+    return trees
+
+
+def _in_module(module: Module, name: str) -> Iterator[FoundSymbol]:
+    """The bindings of a name in a module, each with what it depends on."""
+    for binding in module.scope.named(name):
+        if binding.kind != "mutation":
+            conditions = tuple(
+                Requirement(each.text, each.line, each.is_weak) for each in path_conditions(binding.node)
+            )
+            yield FoundSymbol(f"{module.name}.{name}", _kind(binding), spot_of(binding.node), conditions)
+
+
+def _kind(binding: Binding) -> str:
+    return {"def": "function", "class": "class", "import": "import"}.get(binding.kind, "value")
+
+
+def _everywhere(trees: Trees, name: str) -> Iterator[FoundSymbol]:
+    """The modules of the trees that define a name, and modules of that name."""
+    for tree in trees:
+        for path in tree.paths:
+            stem = path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
+            if stem == name and not is_test(path):
+                module = tree.module(path)
+                if module:
+                    yield FoundSymbol(module.name, "module", spot_of(module.tree))
+    for tree, path, facts in trees.facts_with(name):
+        if name in facts.bound:
+            module = tree.module(path)
+            found = list(_in_module(module, name)) if module else []
+            yield from (each for each in found if each.kind != "import")
+
+
+def _nearest(resolver: Resolver, home: Module | None, module: str, name: str) -> list[str]:
+    """Names like it: in its module, or in the package when the module is gone."""
+    if home is not None:
+        known = {each for each in home.facts.bound if not each.startswith("__")} | set(resolver.table(home))
+        return difflib.get_close_matches(name, sorted(known)[:_MAX_NAMES], 5, 0.7)
+    tree = resolver.trees.open(module.partition(".")[0])
+    modules = (
+        [path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in tree.paths] if tree else []
+    )
+    return difflib.get_close_matches(module, modules[:_MAX_NAMES], 5, 0.7)
+
+
+def _in_others(
+    releases: Mapping[str, Mapping[str, Root]], module: str, name: str, cache: Cache | None
+) -> Iterator[FoundSymbol]:
+    """The newest of other releases that has the name there."""
+    for version, roots in releases.items():
+        home = _opened(roots, module, cache).module(module)
+        if home is None:
+            continue
+        found = list(_in_module(home, name)) if name else [FoundSymbol(module, "module", spot_of(home.tree))]
+        for each in found:
+            yield FoundSymbol(f"{version}:{each.dotted}", each.kind, each.spot, each.requires)
+        if found:
+            return
+
+
+def _distance(module: str, dotted: str) -> tuple[int, str]:
+    """Fewer common first parts are farther away."""
+    one, other = module.split("."), dotted.split(".")
+    common = next((at for at, (left, right) in enumerate(zip(one, other, strict=False)) if left != right), min(len(one), len(other)))  # fmt: skip
+    return -common, dotted
