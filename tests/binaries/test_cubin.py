@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from tests.binaries.truth import HERE
 from tests.binaries.writing import Part, elf
@@ -47,6 +49,17 @@ def test_without_a_note_the_attribute_tells_a() -> None:
 def test_without_any_sign_inside_the_file_name_tells_f(name: str, architecture: str) -> None:
     made = cubin_bytes(0x6006402)
     assert read_cubin(MemorySource(made, name)).code.architecture == architecture
+
+
+def test_a_note_without_a_target_leaves_the_family_to_the_file_name() -> None:
+    text = b"nvasm_internal\0Cuda compilation tools, release 12.9, V12.9.90\0-gen-opext no\0"
+    note = struct.pack("<III", 12, len(text), 2000) + b"NVIDIA Corp\0" + text
+    made = cubin_bytes(0x6006402, Part(".note.nv.tkinfo", note, 7, 0))
+    cubin = read_cubin(MemorySource(made, "bmm_sm100f.cubin"))
+    assert (cubin.code.architecture, cubin.suffix_shown_by, cubin.toolkit) == ("sm_100f", "file name", "12.9")
+    told = note.replace(b"-gen-opext no", b"-arch sm_100\0")
+    plain = read_cubin(MemorySource(cubin_bytes(0x6006402, Part(".note.nv.tkinfo", told, 7, 0)), "bmm_sm100f.cubin"))
+    assert (plain.code.architecture, plain.suffix_shown_by) == ("sm_100", "")
 
 
 def test_kernels_are_the_text_sections() -> None:

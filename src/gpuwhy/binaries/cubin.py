@@ -46,20 +46,21 @@ def read_cubin(source: Source, offset: int = 0) -> Cubin:
     is_new = elf.abi_version >= 8
     arch = elf.flags >> 8 & _SM_BITS if is_new else elf.flags & _SM_BITS
     suffix, shown_by = ("a", "flags") if elf.flags & (8 if is_new else 0x800) else ("", "")
-    toolkit = ""
+    toolkit, told = "", ""
     if is_new:
         sections = {section.name: section for section in elf.sections()}
         problems += [problem for problem in elf.problems if problem not in problems]
         if ".note.nv.tkinfo" in sections:
             note = sections[".note.nv.tkinfo"]
             toolkit, told = _from_note(part.read_at(note.offset, min(note.size, 1 << 16)))
-            if told[:-1] == "sm_%d" % arch and not suffix:
+            if told in ("sm_%da" % arch, "sm_%df" % arch) and not suffix:
                 suffix, shown_by = told[-1:], ".note.nv.tkinfo"
         if not suffix and ".nv.compat" in sections:
             attributes = compatibility(part.read_at(sections[".nv.compat"].offset, 4096))
             if attributes.get(9) == 1:
                 suffix, shown_by = "a", ".nv.compat"
-        if not suffix and not toolkit and arch >= 100 and _named_with_f(source.name, arch):
+        # NVIDIA's own assembler, unlike ptxas, notes no target: then nothing inside tells the family
+        if not suffix and not told and arch >= 100 and _named_with_f(source.name, arch):
             suffix, shown_by = "f", "file name"
     is_debug = bool(elf.flags & 0x08000000) if is_new else any(each.name == ".debug_info" for each in elf.sections())
     code = Code("cubin", arch, suffix, "1.8" if is_new else "1.7", "", is_debug, True)
@@ -92,7 +93,7 @@ def release_of(elf: Elf) -> str:
 
 
 def _from_note(data: bytes) -> Tuple[str, str]:
-    """Release and target that ``.note.nv.tkinfo`` names: ("12.9", "sm_120f")."""
+    """Release and target that ``.note.nv.tkinfo`` names: ("12.9", "sm_120f"); each ``""`` where it names none."""
     release, target = "", ""
     for _, _, content in notes(data):
         for text in content.split(b"\0"):
@@ -101,7 +102,7 @@ def _from_note(data: bytes) -> Tuple[str, str]:
             if b"-arch" in text:
                 words = text.partition(b"-arch")[2].lstrip(b" =").split(b" ")
                 target = words[0].decode("ascii", "replace")[:16]
-    return release, target if target[-1:] in ("a", "f") else ""
+    return release, target
 
 
 def _named_with_f(name: str, arch: int) -> bool:
