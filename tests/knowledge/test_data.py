@@ -13,7 +13,19 @@ import msgspec
 import pytest
 from scripts import make_knowledge
 
-from gpuwhy.knowledge import drivers, dtypes, flashinfer, gpus, pins, switches, tables, toolkits, torch, triton
+from gpuwhy.knowledge import (
+    drivers,
+    dtypes,
+    flashinfer,
+    gpus,
+    pins,
+    switches,
+    tables,
+    toolkits,
+    torch,
+    torch_symbols,
+    triton,
+)
 
 TYPES: dict[str, type[msgspec.Struct]] = {
     "drivers": drivers.DriverTable,
@@ -24,6 +36,7 @@ TYPES: dict[str, type[msgspec.Struct]] = {
     "switches": switches.StoredSwitches,
     "toolkits": toolkits.ToolkitTable,
     "torch": torch.TorchTable,
+    "torch_symbols": torch_symbols.SymbolTable,
     "triton": triton.TritonTable,
 }
 PROVENANCE = re.compile(r"(measured|measured once|documented|derived): ?\S|unchecked$")

@@ -125,11 +125,12 @@ class LinkMap:
             except (Unreadable, Damaged):
                 pass
 
-    def load_torch(self, path: str) -> None:
+    def load_torch(self, path: str) -> str:
         """What ``import torch`` has loaded before a file that is used with it.
 
         First the libraries of torch's dependencies, then torch's own module. What the former does not find, torch
-        takes from the folders of NVIDIA's wheels (torch/__init__.py, _preload_cuda_deps).
+        takes from the folders of NVIDIA's wheels (torch/__init__.py, _preload_cuda_deps). Answers with the folder of
+        packages that torch is in, ``""`` without torch.
         """
         for packages in self._package_folders(path):
             folder = os.path.join(packages, "torch")
@@ -145,7 +146,8 @@ class LinkMap:
                 if beside:
                     self.load_before(beside)
                     self.rows[key] = missing._replace(path=beside, how="preloaded by torch", looked_in=(), beside="")
-            return
+            return packages
+        return ""
 
     def resolved(self, name: str, module: Module) -> Tuple[str, str]:
         """Which file a name would give if this file asked for it while it runs, as the CUDA runtime does for libcuda."""

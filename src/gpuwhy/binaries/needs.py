@@ -9,7 +9,7 @@ flash_ops.abi3.so, with the service's LD_LIBRARY_PATH, after "import torch":
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .linker import Damaged, LinkMap, Module, Needed, Surroundings, opened, package_folder_of, uses_torch
-from .owner import Owner, owner_of
+from .owner import Owner, installed_version, owner_of
 from .reading import FileSource
 from .symbols import gnu_hash
 
@@ -41,7 +41,8 @@ class Loading(NamedTuple):
     ``preloaded`` are files taken as loaded before it (the interpreter, torch). ``undefined`` is short of sure when a
     library is missing that could define them: ``is_every_library_found`` tells. ``searched`` counts the libraries
     that were asked for symbols. ``libcuda`` is the libcuda.so.1 that the file would get, ``glibc`` the version of the
-    C library at ``libc``, ``owner`` the installed package that the file is of.
+    C library at ``libc``, ``owner`` the installed package that the file is of, ``torch`` the
+    installed release of torch where that was loaded before.
     """
 
     path: str
@@ -57,6 +58,7 @@ class Loading(NamedTuple):
     glibc: str = ""
     libc: str = ""
     owner: Optional[Owner] = None
+    torch: str = ""
     problems: Tuple[str, ...] = ()
 
     @property
@@ -85,9 +87,10 @@ def explain_loading(path: str, surroundings: Surroundings) -> Loading:
             return Loading(
                 path, library_path=surroundings.library_path, owner=owner, problems=("%s: %s" % (path, error),)
             )
+        torch = ""
         if is_with_torch or (owner is not None and owner.requires_any("torch")):
-            linked.load_torch(path)
-        return _told(linked, linked.load(path), surroundings)._replace(owner=owner)
+            torch = installed_version("torch", linked.load_torch(path))
+        return _told(linked, linked.load(path), surroundings)._replace(owner=owner, torch=torch)
 
 
 def _told(linked: LinkMap, root: Module, surroundings: Surroundings) -> Loading:

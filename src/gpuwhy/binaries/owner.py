@@ -39,6 +39,19 @@ def owner_of(path: str, packages: str) -> Optional[Owner]:
     return None
 
 
+def installed_version(name: str, packages: str) -> str:
+    """The release of a package in a folder of packages, by its folder of metadata; ``""`` when it is not there."""
+    start = name.lower().replace("-", "_") + "-"
+    try:
+        folders = sorted(os.listdir(packages))
+    except OSError:
+        return ""
+    return next(
+        (each[len(start) : -10] for each in folders if each.lower().startswith(start) and each.endswith(".dist-info")),
+        "",
+    )
+
+
 def _candidates(packages: str, relative: str) -> List[str]:
     """Folders of metadata; those named like the file's top folder come first."""
     try:

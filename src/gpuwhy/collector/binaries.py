@@ -14,6 +14,7 @@ from gpuwhy.binaries.ld_cache import read_ld_cache
 from gpuwhy.binaries.linker import Surroundings, package_folder_of, program_of
 from gpuwhy.binaries.needs import explain_loading
 from gpuwhy.binaries.owner import owner_of
+from gpuwhy.binaries.plain import plain
 from gpuwhy.binaries.reading import FileSource, Unreadable
 from gpuwhy.collector.probing import Failed, first_of, why_unreadable
 
@@ -54,7 +55,7 @@ def inspect(path: str, _request: Dict[str, Any], _values: Values) -> Dict[str, A
 def loading(path: str, _request: Dict[str, Any], values: Values) -> Dict[str, Any]:
     """What would come of loading the file as the service would: with its LD_LIBRARY_PATH, interpreter and packages."""
     try:
-        told: Dict[str, Any] = _plain(explain_loading(path, surroundings(path, values)))
+        told: Dict[str, Any] = plain(explain_loading(path, surroundings(path, values)))
     except Unreadable as error:
         raise _why(path, error)
     return told
@@ -128,9 +129,9 @@ def _told(binary: Binary) -> Dict[str, Any]:
         "problems": list(binary.problems + binary.device.problems)[:20],
         "registered": binary.device.wrappers,
         "sets": sets,
-        "dynamic": _plain(binary.dynamic),
-        "runtime": _plain(binary.runtime),
-        "torch": _plain(binary.torch),
+        "dynamic": plain(binary.dynamic),
+        "runtime": plain(binary.runtime),
+        "torch": plain(binary.torch),
         "build_id": binary.build_id,
         "other_gpus": list(binary.other_gpus),
     }
@@ -138,16 +139,8 @@ def _told(binary: Binary) -> Dict[str, Any]:
 
 def _owner(path: str) -> Optional[Dict[str, Any]]:
     found = owner_of(path, package_folder_of(path))
-    return None if found is None else _plain(found)
-
-
-def _plain(value: Any) -> Any:
-    """A tuple with names as a mapping, all the way down."""
-    if hasattr(value, "_asdict"):
-        return {key: _plain(item) for key, item in value._asdict().items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    return value
+    told: Optional[Dict[str, Any]] = plain(found)
+    return told
 
 
 def _why(path: str, error: Unreadable) -> Exception:
