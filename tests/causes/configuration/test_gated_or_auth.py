@@ -92,3 +92,13 @@ Checkout your internet connection or see how to run the library in offline mode 
 )
 def test_other_refusals_are_not_the_hubs(judge_report, text):
     assert ID not in [found.cause for found in judge_report(text).findings]
+
+
+def test_who_is_known_to_the_hub_needs_the_right_before_a_token(judge_report, finding):
+    text = (
+        "403 Client Error. (Request ID: Root=1-67f6;ab)\n\n"
+        "Cannot access gated repo for url https://huggingface.co/google/gemma-3-27b-it/resolve/main/config.json.\n"
+        "Access to model google/gemma-3-27b-it is restricted and you are not in the authorized list. Visit https://huggingface.co/google/gemma-3-27b-it to ask for access.\n"
+    )
+    found = finding(judge_report(text), "gated-or-auth")
+    assert found.remedies[0].name == "model access"

@@ -122,3 +122,13 @@ def test_weights_that_a_known_class_lacks_give_no_release(judge_report, finding)
     found = finding(judge_report("INFO 10-01 [api_server.py:1] vLLM API server version 0.11.0\n" + text), ID)
     assert found.certainty.value == "possible"
     assert found.remedies[0].value == "newer"
+
+
+def test_lmdeploy_looks_for_its_rewrite(judge_report, finding):
+    found = finding(
+        judge_report(
+            "  File \"/opt/py3/lib/python3.10/site-packages/lmdeploy/pytorch/models/patch.py\", line 171, in f\nRuntimeError: Can not found rewrite for architectures: ['MiniCPM3ForCausalLM']\n"
+        ),
+        "model-arch-unsupported",
+    )
+    assert (found.component, found.certainty.value) == ("lmdeploy", "proven")

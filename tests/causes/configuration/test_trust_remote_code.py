@@ -94,3 +94,14 @@ def test_code_that_did_not_reach_a_worker_is_only_possible(judge_report, finding
 def test_a_refusal_of_the_hub_is_another_cause(judge_report):
     text = "OSError: You are trying to access a gated repo.\nMake sure to have access to it at https://huggingface.co/acme/Model.\n401 Client Error.\n"
     assert [found.cause for found in judge_report(text).findings] == ["gated-or-auth"]
+
+
+def test_the_engine_is_told_by_its_advice(judge_report, finding):
+    text = (
+        "ValueError: The repository for /models/deepseek-vl2 contains custom code which must be executed to correctly load the model.\n"
+        "RuntimeError: Failed to load the model config. If the model is a custom model not yet available in the HuggingFace transformers library, "
+        "consider setting `trust_remote_code=True` in LLM or using the `--trust-remote-code` flag in the CLI.\n"
+    )
+    found = finding(judge_report(text), "trust-remote-code")
+    assert found.component == "vllm"
+    assert found.remedies[0].name == "--trust-remote-code"

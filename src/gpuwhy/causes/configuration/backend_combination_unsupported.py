@@ -44,7 +44,7 @@ _HARDWARE = re.compile(
     r"(?i)\bsm_?\d{2}|compute capab|capability|current GPU|this GPU|your GPU|\bGPUs? (?:with|of|older|newer)|current device|this device|your device|\bCPU (?:backend|platform)|\bROCm\b|\bXPU\b|\bHPU\b|\bNPU\b|current platform|this platform|\bAMD\b|\bWindows\b|architecture|CUDA (?:version|toolkit|driver)|cuda arch|\bHopper\b|\bBlackwell\b|\bAmpere\b|\bTuring\b|\bnvcc\b|\bptxas\b|driver|compute_\d{2}|glibc|Python 3|torch version|unsupported data type|hardware|kernel image|NCCL|peer access|P2P"
 )
 _NOT_OPTIONS = re.compile(
-    r"(?i)model architectures? \[|architectures are not supported|has no (?:vllm|sglang) implementation|model type|quantization method|(?<![_\w])tokens\b(?! \()|dtype for|head[ _]?(?:size|dim)|does not exist|unrecognized|invalid choice|is not divisible|out of memory|content type|message role|\bURL\b|endpoint|http|`?model`? does not support (?:chat|completion)|file type|media type"
+    r"(?i)model architectures? \[|greater than the derived|architectures are not supported|has no (?:vllm|sglang) implementation|model type|quantization method|(?<![_\w])tokens\b(?! \()|dtype for|head[ _]?(?:size|dim)|does not exist|unrecognized|invalid choice|is not divisible|out of memory|content type|message role|\bURL\b|endpoint|http|`?model`? does not support (?:chat|completion)|file type|media type"
 )
 _ADVICE = re.compile(
     r"(?:(?i:use|set|try|add|pass|specify|consider|requires?|with|disable|enable|needs?|by)\b).{0,40}?(?P<option>--[a-z][\w-]{2,60})(?:[= ]['\"]?(?P<value>(?!when|with|to|for|and|or|if|is|in|flag|option|instead|as|on your|must|does|because|since|the)[\w.-]{1,40}))?"

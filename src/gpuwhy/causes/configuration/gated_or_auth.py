@@ -57,6 +57,9 @@ _HARMLESS = re.compile(r"(?i)unauthenticated requests to the HF Hub|\bHEAD /|add
 _GATED_WORDS = re.compile(r"(?i)gated|restricted|awaiting a review|authorized list|ask for access")
 _NAME_WRONG = re.compile(r"\b404\b")
 _IS_PATH = re.compile(r"^(?:[./~]|[A-Za-z]:[\\/])|\.(?:gguf|bin|safetensors)$|/.{1,200}/")
+_NOT_GRANTED = re.compile(
+    r"awaiting a review|not in the authorized list|has been rejected by|visit \S{1,160} to ask for access"
+)
 TOKEN_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN", "HUGGINGFACE_TOKEN")
 _WORKER = re.compile(r"EngineCore|ServeReplica|RayWorker|WorkerProc|Worker_|VllmWorker|\(raylet|RayTrainWorker|ray::")
 
@@ -253,6 +256,9 @@ def _remedies(case: Case, refusal: Refusal, who: str) -> tuple[Remedy, ...]:
         return (Remedy(kind="env", name="AWS_ACCESS_KEY_ID", value="in the failing process", summary="Give the process credentials of the store that holds the model"),)  # fmt: skip
     variable = "NGC_API_KEY" if "NGC" in refusal.match.text else "HF_TOKEN"
     access = Remedy(kind="config", name="model access", value="accept the licence on the model's page", summary="Accept the licence (or ask for access) on the model's page, with the account that the token belongs to", rank=-1)  # fmt: skip
+    has_token = (
+        _NOT_GRANTED.search(refusal.match.text) is not None or _near(case, refusal.match, _NOT_GRANTED) is not None
+    )
     token = Remedy(
         kind="env", name=variable, value="in the failing process", summary=f"Set {variable} in the environment of the process that fetches (unit file, container, Ray workers), not in a shell",
         check=("tr '\\0' '\\n' < /proc/PID/environ | grep ^HF_TOKEN=",),
@@ -263,6 +269,8 @@ def _remedies(case: Case, refusal: Refusal, who: str) -> tuple[Remedy, ...]:
         value="download with the hub client",
         summary="Or fetch the model once with a login (hf download MODEL), and give the local folder",
     )
+    if has_token:  # who is answered by name has sent a token that is valid
+        return (access, msgspec.structs.replace(token, rank=1, is_sure=False), local)
     if _is_in_worker(case, refusal):
         parameter = Remedy(kind="config", name="hf_token in engine_kwargs" if who == "vllm" else "hf_token", value="token", summary="Pass the token as a parameter of the engine: it reaches the worker, which does not inherit the launcher's variables")  # fmt: skip
         newer = Remedy(

@@ -47,6 +47,7 @@ _ENGINE = says(
     r"|[Tt]urbo[Mm]ind does not support (?P<name7>[\w./-]{2,120})|not supported by turbomind"
     r"|Unsloth: (?P<name8>[\w./ -]{2,120}) (?:is )?not supported yet"
     r"|rewrite for (?P<name9>[\w.']{2,120}) is not available"
+    r"|[Cc]an ?not f(?:ou|i)nd rewrite for (?:architectures?: )?\[?['\"]?(?P<name12>[A-Za-z][\w.]{1,80})"
     r"|[Ff]ailed to infer model type|is not a supported model (?:type|architecture)"
     r"|\bModel (?P<name11>[A-Z]\w{2,80}) is not supported"
     r"|Unknown architecture for AutoModel\w{0,40}: (?P<name10>\w{2,80})",
