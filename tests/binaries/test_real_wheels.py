@@ -21,6 +21,8 @@ from gpuwhy.binaries.device_code import REGISTERED, RELOCATABLE
 from gpuwhy.binaries.examining import Binary, examine
 from gpuwhy.binaries.reading import FileSource
 from gpuwhy.binaries.wheel import Wheel
+from gpuwhy.investigate.binaries import Question, inspect_binaries
+from gpuwhy.knowledge.capability import parse
 
 CUOBJDUMP = Path(sysconfig.get_path("purelib")) / "nvidia" / "cu13" / "bin" / "cuobjdump"
 SMALL = ("bitsandbytes==0.50.2", "cyllama-cuda12==0.2.18")
@@ -99,6 +101,18 @@ def folder(pytestconfig: pytest.Config) -> Path:
 @pytest.mark.parametrize("requirement", SMALL)
 def test_a_real_wheel(requirement: str, folder: Path, tmp_path: Path) -> None:
     compare(requirement, folder, tmp_path)
+
+
+@pytest.mark.wheels
+@pytest.mark.timeout(600)
+def test_a_wheel_built_for_everything_by_ptx_runs_where_the_driver_is_new_enough(folder: Path) -> None:
+    """llama.cpp for sm_75 with PTX 8.x of CUDA 12: 137 containers, each compiled on newer GPUs, or blocked."""
+    path = downloaded(SMALL[1], folder)
+    for capability, driver, outcome in (("7.5", "", "native"), ("12.0", "580.65", "jit"), ("12.0", "525.60.13", "jit-blocked"), ("7.0", "", "none")):  # fmt: skip
+        inspection = inspect_binaries([path], Question(parse(capability), driver=driver))
+        (file,) = [file for file in inspection.files if "libggml-cuda" in file.path]
+        assert file.verdict is not None
+        assert (file.verdict.outcome.value, file.verdict.containers) == (outcome, 137)
 
 
 @pytest.mark.soak

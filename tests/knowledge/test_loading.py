@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from collections import Counter
 
+import pytest
+from tests.binaries.truth import load_skeleton, skeletons
+
+from gpuwhy.binaries.device_code import REGISTERED
+from gpuwhy.binaries.examining import examine
 from gpuwhy.binaries.fatbin import Code
 from gpuwhy.knowledge.capability import ComputeCapability, parse
 from gpuwhy.knowledge.loading import choose, known_to, runtime_starts
@@ -106,3 +111,27 @@ def test_a_runtime_of_a_major_needs_a_driver_of_it() -> None:
     assert runtime_starts("570.86", 12).value is True
     assert runtime_starts("", 13).value is None
     assert runtime_starts("570.86", None).value is None
+
+
+CAPABILITIES = ("8.0", "8.9", "9.0", "10.0", "10.3", "12.0", "12.1")
+COUNTED = {
+    "torch-2.14.1_libtorch_cuda": "475/0/0 475/0/0 475/0/0 475/0/0 475/0/0 475/0/0 475/0/0",
+    "sgl_kernel-0.3.21_flash_ops": "182/0/0 182/0/0 182/0/0 0/0/182 0/0/182 0/0/182 0/0/182",
+    "sgl_kernel-0.3.21_sm100_common_ops": "74/0/0 74/0/0 74/0/0 74/0/0 0/0/74 74/0/0 0/0/74",
+    "vllm-0.33.0_C_stable_libtorch": "71/0/47 76/0/42 75/12/31 73/20/25 73/20/25 85/6/27 85/6/27",
+    "onnxruntime_gpu-1.31.1_providers_cuda": "308/0/301 308/0/301 600/0/9 0/0/609 0/0/609 317/0/292 0/0/609",
+}
+"""Containers with machine code, with PTX only, and with neither, for each capability, as counted by an earlier reader."""
+
+
+def test_real_libraries_container_by_container() -> None:
+    """By the headers of libraries of five projects, where those lie beside the checkout."""
+    for path in skeletons():
+        binary = examine(load_skeleton(path), path.stem, searches=0)
+        for capability, counts in zip(CAPABILITIES, COUNTED.get(path.stem, "").split(), strict=False):
+            outcomes = Counter(
+                choose([image.code for image in container.images], gpu(capability)).outcome
+                for _, container in binary.device.containers(REGISTERED)
+            )
+            found = f"{outcomes[Outcome.NATIVE]}/{outcomes[Outcome.JIT]}/{outcomes[Outcome.NONE]}"
+            assert found == counts, (path.stem, capability)
