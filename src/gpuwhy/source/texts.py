@@ -25,7 +25,7 @@ from gpuwhy.source.roots import Root, UnreadableError
 from gpuwhy.source.texts_scanning import Scanner, Text
 from gpuwhy.source.trees import Tree, uncollected
 
-FORMAT = 1
+FORMAT = 2
 """Changes with the meaning of what is kept of a package."""
 _MIN_ANCHOR = 5
 _ENOUGH_WHOLE = 6
@@ -206,7 +206,7 @@ class Catalogue:
         for anchor in found:
             for owner, where, written, pattern in self._by_anchor[anchor][:_MAX_CANDIDATES]:
                 at_stated = bool(path) and (where == path or where.endswith("/" + path) or path.endswith("/" + where))
-                if path and not at_stated:
+                if path and (not at_stated or written.kind == "raise"):
                     continue
                 is_of_type = raised is not None and written.kind == "raise" and raised["type"] == written.name
                 said = bare if written.kind == "raise" or written.name == "warnings.warn" else text
@@ -228,7 +228,7 @@ class Catalogue:
         for owner in self.packages if path else ():
             for file in owner.named(path):
                 for text in file.texts:
-                    if text.line <= int(number) <= text.last and not text.choices:
+                    if text.kind == "log" and text.line <= int(number) <= text.last and not text.choices:
                         yield _Candidate(owner, file.path, text, ANY, (1, 0, 0, 0, 0))
 
 
@@ -258,7 +258,7 @@ def _is_telling(pattern: Template, text: str, is_whole: bool, at_stated: bool) -
 
 
 def _agrees(text: Text, level: str) -> bool:
-    if text.kind == "raise" or not level:
+    if text.kind != "log" or not level:
         return False
     return {"warnings.warn": "warning"}.get(text.name, text.name) == level
 

@@ -19,14 +19,18 @@ _LEVELS = tuple(level for level in LOG_LEVELS if level != "print")
 _ENDINGS = ("", "_once", "_rank0", "_on_rank0")
 _NEEDLES = (
     b"raise ", b"assert ", b"print(", b"warnings.warn(", b"__init__(", b"sys.exit(", b"_once(", b"rank0(", b"rank0_log(",
+    b' = (\n    "', b" = (\n    '", b' = (\n    f"', b'MSG = "', b'MESSAGE = "', b'HINT = "', b'MSG = f"', b'MESSAGE = f"', b'HINT = f"',
     *(f".{level}{ending}(".encode() for level in _LEVELS for ending in _ENDINGS),
 )  # fmt: skip
+_CONSTANT = re.compile(rb"([A-Za-z_]\w{0,80}) = ")
+_MODULE_NAME = re.compile(rb"^([A-Za-z_]\w{0,80})[ \t]{0,4}(?::[^=\n]{1,40})?=[ \t]{0,4}(?=[\"'(fr])", re.MULTILINE)
 _RAISE = re.compile(rb"raise[ \t]{1,8}([A-Za-z_][\w.]{0,120})[ \t]{0,4}(\()?")
 _CALLED = re.compile(rb"[A-Za-z_][\w.]{0,120}(?:\([^()\n]{0,80}\))?(?:\.[A-Za-z_]\w{0,40})?$")
 _CALLED_SPAN = 240
 _STRING = re.compile(rb"[\s(]{0,40}[rbfRBF]{0,2}[\"']")
 _HELPER = re.compile(r"(?:print|log|warn|rank0|info|error|debug)\w{0,40}")
 """Functions of engines that log in their callers' place: ``log_info_on_rank0(logger, text)``."""
+_LOGGER = re.compile(r"log|lgr")
 _LEVEL_IN = re.compile(r"warn|error|debug|info")
 _TOKEN = re.compile(rb"[()\[\]{}]|\"\"\"|'''|\"|'|#|\n")
 _ENDS = {
@@ -40,13 +44,16 @@ _MAX_CALL = 6000
 """Bytes of one call; a longer one is generated."""
 _LOOKED_BACK = 8000
 _MAX_CHOICES = 8
+_MAX_UNCLOSED = 200
+_MAX_LOOKED_UP = 3000
+"""Of one file; a file that needs more is generated, or made to take long."""
 
 
 class Text(msgspec.Struct, frozen=True, array_like=True):
     """A text that is written between the lines ``line`` and ``last`` of a file.
 
     ``kind`` is ``raise`` (with the exception's type as ``name``) or ``log`` (with the level: ``warning``, ``print``,
-    ``warnings.warn``). ``choices`` are the patterns it may have, one line of a text each: several where a text has
+    ``warnings.warn``) or ``text`` (with its own name): a constant of the module, that others write. ``choices`` are the patterns it may have, one line of a text each: several where a text has
     several lines, or where it is chosen before. A text that is only a value has none.
     """
 
@@ -72,7 +79,8 @@ class Scanner:
     def texts_of(self, source: bytes) -> tuple[Text, ...]:
         """The texts of a file, in the order of their lines."""
         found: list[Text] = []
-        line, counted, after = 1, 0, 0
+        names = _Names(source)
+        line, counted, after, unclosed = 1, 0, 0, 0
         for _, start, end in self._search.find_matches_as_indexes(source):
             if start < after:
                 continue
@@ -81,22 +89,25 @@ class Scanner:
                 continue
             line += source.count(b"\n", counted, start)
             counted = start
-            closed = _closing(source, site.opened, site.is_assert) if site.opened >= 0 else end
+            closed = _closing(source, site.opened, site.is_statement) if site.opened >= 0 else end
             if closed < 0:
+                unclosed += 1
+                if unclosed > _MAX_UNCLOSED:
+                    break
                 continue
             after = closed
             last = line + source.count(b"\n", start, closed)
-            found.append(Text(site.kind, site.name, line, last, tuple(_choices(source, start, closed, site))))
+            found.append(Text(site.kind, site.name, line, last, tuple(_choices(names, start, closed, site))))
         return tuple(found)
 
 
 class _Site(NamedTuple):
-    """``opened`` is where the arguments begin, or the condition of an ``assert``; -1 when there are none."""
+    """``opened`` is where the arguments begin, or what follows in a statement; -1 when there is nothing."""
 
     kind: str
     name: str
     opened: int
-    is_assert: bool = False
+    is_statement: bool = False
 
 
 def _site(source: bytes, start: int, end: int) -> _Site | None:
@@ -110,12 +121,15 @@ def _site(source: bytes, start: int, end: int) -> _Site | None:
         if before and not before.rstrip().endswith((b":", b";", b"else")):
             return None
         if needle == b"assert ":
-            return _Site("raise", "AssertionError", end, is_assert=True)
+            return _Site("raise", "AssertionError", end, is_statement=True)
         raised = _RAISE.match(source, start)
         if raised is None:
             return None
         name = raised[1].decode("ascii", "replace").rpartition(".")[2]
         return _Site("raise", name, raised.end() - 1 if raised[2] else -1)
+    if b" = " in needle:
+        constant = _CONSTANT.match(source, begin)
+        return _Site("text", constant[1].decode(), constant.end(), is_statement=True) if constant else None
     if needle == b"__init__(":
         is_message = before.endswith(b"super().") and _STRING.match(source, end) is not None
         return _Site("raise", "", end - 1) if is_message else None
@@ -142,7 +156,7 @@ def _level(before: bytes) -> str | None:
         return None if helper is None else "print" if level is None else LOG_LEVELS[level.group()]
     if bare not in _LEVELS:
         return None
-    is_logger = "log" in receiver.partition("(")[0].rpartition(".")[2].lower()
+    is_logger = _LOGGER.search(receiver.partition("(")[0].rpartition(".")[2].lower()) is not None
     return LOG_LEVELS[bare] if is_logger or bare in ("warning", "exception", "critical") else None
 
 
@@ -178,14 +192,48 @@ def _closing(source: bytes, opened: int, is_statement: bool = False) -> int:
             at = string.end()
 
 
-def _choices(source: bytes, start: int, closed: int, site: _Site) -> Iterator[Template]:
+class _Names:
+    """What was assigned to names of a file, looked up when a message is one."""
+
+    def __init__(self, source: bytes) -> None:
+        self.source = source
+        self._looked_up = 0
+        self._constants: dict[bytes, int] | None = None
+
+    def assigned(self, name: str, start: int) -> Iterator[ast.expr]:
+        """What the function assigned to the name before ``start``, or else what the module does."""
+        self._looked_up += 1
+        if self._looked_up > _MAX_LOOKED_UP:
+            return
+        region = max(0, start - _LOOKED_BACK)
+        function = max(region, self.source.rfind(b"def ", region, start))
+        assignment = re.compile(rb"^[ \t]+" + re.escape(name.encode()) + rb"[ \t]*(\+)?=[ \t]*(?==?[^=])", re.MULTILINE)
+        found = [(each.end(), each[1] is not None) for each in assignment.finditer(self.source, function, start)]
+        constant = self._constant(name.encode())
+        if not found and constant is not None:
+            found = [(constant, False)]
+        is_added_to = any(is_added for _, is_added in found)
+        for at, is_added in found[-_MAX_CHOICES:]:
+            end = _closing(self.source, at, is_statement=True)
+            value = _parsed(self.source[at:end].decode("utf-8", "replace").strip(), "eval") if end > 0 else None
+            if isinstance(value, ast.Expression):
+                begun = ast.BinOp(ast.Name("_"), ast.Add(), value.body) if is_added else value.body
+                yield ast.BinOp(begun, ast.Add(), ast.Name("_")) if is_added_to else begun
+
+    def _constant(self, name: bytes) -> int | None:
+        if self._constants is None:
+            self._constants = {each[1]: each.end() for each in _MODULE_NAME.finditer(self.source)}
+        return self._constants.get(name)
+
+
+def _choices(names: _Names, start: int, closed: int, site: _Site) -> Iterator[Template]:
     if site.opened < 0:
         return
-    expression, fills = _text_argument(source[site.opened : closed].decode("utf-8", "replace"), site)
+    expression, fills = _text_argument(names.source[site.opened : closed].decode("utf-8", "replace"), site)
     if expression is None:
         return
     seen: dict[Template, None] = {}
-    for each in _alternatives(expression, source, start):
+    for each in _alternatives(expression, names, start):
         for pattern in by_line(template(each, None, is_log=fills)):
             if pattern.literal_size:
                 seen.setdefault(pattern)
@@ -194,7 +242,10 @@ def _choices(source: bytes, start: int, closed: int, site: _Site) -> Iterator[Te
 
 def _text_argument(text: str, site: _Site) -> tuple[ast.expr | None, bool]:
     """The expression of the message, and whether ``%s`` in it is filled."""
-    if site.is_assert:
+    if site.kind == "text":
+        value = _parsed(text.strip(), "eval")
+        return (value.body if isinstance(value, ast.Expression) else None), False
+    if site.is_statement:
         has_message = "," in text and ('"' in text or "'" in text)
         asserted = _parsed(f"assert {text}", "exec") if has_message else None
         statement = asserted.body[0] if isinstance(asserted, ast.Module) and asserted.body else None
@@ -228,40 +279,20 @@ def _parsed(text: str, mode: str) -> ast.AST | None:
         return None
 
 
-def _alternatives(expression: ast.expr, source: bytes, start: int) -> Iterator[ast.expr]:
+def _alternatives(expression: ast.expr, names: _Names, start: int) -> Iterator[ast.expr]:
     """The texts that the expression may be: both of a choice, all that were assigned to the name before."""
     if isinstance(expression, ast.IfExp):
         yield from (expression.body, expression.orelse)
     elif isinstance(expression, ast.BoolOp):
         yield from expression.values
     elif isinstance(expression, ast.Name):
-        yield from _assigned(expression.id, source, start)
+        yield from names.assigned(expression.id, start)
     elif isinstance(expression, ast.BinOp) and isinstance(expression.left, ast.Name):
-        lefts = list(_assigned(expression.left.id, source, start)) or [expression.left]
+        lefts = list(names.assigned(expression.left.id, start)) or [expression.left]
         for left in lefts:
             yield ast.BinOp(left, expression.op, expression.right)
     else:
         yield expression
-
-
-def _assigned(name: str, source: bytes, start: int) -> Iterator[ast.expr]:
-    """What the function assigned to the name before, and what the module does."""
-    word = re.escape(name.encode())
-    region = max(0, start - _LOOKED_BACK)
-    function = source.rfind(b"def ", region, start)
-    assignment = re.compile(rb"^[ \t]+" + word + rb"[ \t]*\+?=[ \t]*(?==?[^=])", re.MULTILINE)
-    found = list(assignment.finditer(source, max(region, function), start))
-    if not found:
-        found = list(re.finditer(rb"^" + word + rb"[ \t]*(?::[^=\n]{1,40})?=[ \t]*", source, re.MULTILINE))[:1]
-    is_added_to = any(b"+=" in each.group() for each in found)
-    for each in found[-_MAX_CHOICES:]:
-        end = _closing(source, each.end(), is_statement=True)
-        written = source[each.end() : end].decode("utf-8", "replace").strip() if end > 0 else ""
-        value = _parsed(written, "eval")
-        if not isinstance(value, ast.Expression):
-            continue
-        begun = ast.BinOp(ast.Name("_"), ast.Add(), value.body) if b"+=" in each.group() else value.body
-        yield ast.BinOp(begun, ast.Add(), ast.Name("_")) if is_added_to else begun
 
 
 def by_line(pattern: Template) -> Iterator[Template]:
