@@ -170,3 +170,14 @@ def test_on_unified_memory_the_host_s_pages_are_no_other_process_s(judge_report:
     judgement = judge_report(text)
     assert judgement.findings[0].cause == "gpu-oom-weights"
     assert Certainty.PROVEN not in [found.certainty for found in judgement.findings]
+
+
+def test_nccl_finds_no_memory_and_somebody_has_it(judge_report: Judge) -> None:
+    text = (
+        "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp:1691, unhandled cuda error, NCCL version 2.19.3\n"
+        "ncclUnhandledCudaError: Call to CUDA function failed.\nLast error:\nFailed to CUDA calloc async 608 bytes\n"
+    )
+    alone = judge_report(text).findings
+    assert all(found.certainty is Certainty.POSSIBLE for found in alone)
+    held = {"gpu_processes": ["GPU 0: process 41 (python3) holds 78000 MiB"]}
+    assert judge_report(text, held).findings[0].cause == "gpu-memory-taken"

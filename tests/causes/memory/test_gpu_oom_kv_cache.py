@@ -153,3 +153,12 @@ def test_near_miss_a_healthy_start(judge_report: Judge) -> None:
 def test_near_miss_weights_that_do_not_fit(judge_report: Judge) -> None:
     text = "load_tensors: offloading 64 repeating layers to GPU\nllama_model_load: error loading model: unable to allocate CUDA0 buffer\n"
     assert CAUSE not in [finding.cause for finding in judge_report(text).findings]
+
+
+def test_tensorrt_llm_behind_the_triton_server(judge_report: Judge) -> None:
+    text = (
+        "[TensorRT-LLM][ERROR] Cannot allocate memory for kv cache\n"
+        "E0901 10:01:25.331 1 model_lifecycle.cc:641] \"failed to load 'tensorrt_llm' version 1: Internal: unexpected error when creating modelInstanceState\"\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == ("gpu-oom-kv-cache", "tensorrt-llm")

@@ -213,3 +213,34 @@ def test_llama_cpp_without_host_memory_for_its_buffer(judge_report: Judge) -> No
     )
     findings = judge_report(text).findings
     assert [found.cause for found in findings] == [CAUSE]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        # vLLM ends the other workers after one has died: that line does not say who killed the first.
+        (
+            "Loading safetensors checkpoint shards:  71% Completed | 22/31\n"
+            "ERROR 01-09 10:11:12 multiproc_worker_utils.py:123] Worker VllmWorkerProcess pid 201 died, exit code: -9\n"
+            "INFO 01-09 10:11:12 multiproc_worker_utils.py:127] Killing local vLLM worker processes\n"
+        ),
+        (
+            "ERROR shard-manager: text_generation_launcher: Shard complete standard error output:\n\n"
+            "ERROR shard-manager: text_generation_launcher: Shard process was signaled to shutdown with signal 9 rank=0\n"
+        ),
+        (
+            "ggml_cuda_host_malloc: failed to allocate 42187.50 MiB of pinned memory: out of memory\n"
+            'time=2024-12-01T10:10:10Z level=ERROR source=sched.go:428 msg="error loading llama server" error="llama runner process has terminated: signal: killed"\n'
+        ),
+    ],
+)
+def test_a_kill_is_seen_behind_the_noise_of_its_supervisor(judge_report: Judge, text: str) -> None:
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.POSSIBLE)
+    told = {"kernel_log": ["Out of memory: Killed process 201 (python3) total-vm:9kB, anon-rss:30231231kB"]}
+    assert judge_report(text, told).findings[0].certainty is Certainty.PROVEN
+
+
+def test_near_miss_what_is_killed_after_the_engine_said_so(judge_report: Judge) -> None:
+    text = "INFO 01-09 multiproc_worker_utils.py:127] Killing local vLLM worker processes\nWorker pid 201 died, exit code: -9\n"
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]

@@ -155,3 +155,15 @@ def test_an_operator_of_a_package_that_did_load(judge_report: Judge, finding: Fi
     found = finding(judge_report(text), CAUSE)
     assert found.component == "sgl-kernel"
     assert remedies(found)[0] == ("package", "sgl-kernel", "match:sglang")
+
+
+def test_a_class_of_a_grammar_library(judge_report: Judge, finding: Find) -> None:
+    text = traceback(
+        "TypeError: TokenizerInfo._from_huggingface() got an unexpected keyword argument 'stop_token_ids'",
+        (
+            f"{SITE}/sglang/srt/constrained/xgrammar_backend.py",
+            "__init__",
+            "tokenizer_info = TokenizerInfo.from_huggingface(",
+        ),
+    )
+    assert finding(judge_report(text), CAUSE).component == "xgrammar"

@@ -93,3 +93,10 @@ def test_windows_does_not_name_the_library(judge_report: Judge, finding: Find) -
     assert found.certainty is Certainty.POSSIBLE
     assert found.component == "torch"
     assert ("system-package", "vc-redist", "") in remedies(found)
+
+
+def test_windows_names_the_library_that_does_not_load(judge_report: Judge, finding: Find) -> None:
+    text = "FileNotFoundError: Could not find module 'C:\\venv\\Lib\\site-packages\\llama_cpp\\lib\\llama.dll' (or one of its dependencies). Try using the full path with constructor syntax.\n"
+    found = finding(judge_report(text), CAUSE)
+    assert (found.component, found.certainty) == ("llama-cpp-python", Certainty.POSSIBLE)
+    assert "cuda-major-mismatch" in found.rivals

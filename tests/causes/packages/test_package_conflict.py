@@ -137,3 +137,26 @@ def test_a_dependency_that_is_not_installed(judge_report: Judge, finding: Find) 
 def test_near_miss_a_cuda_release_that_a_build_asks_for(judge_report: Judge) -> None:
     text = "RuntimeError: CUDA 12.8 or higher is required for compute capability 12.0.\n"
     assert "package-conflict" not in [found.cause for found in judge_report(text).findings]
+
+
+def test_a_torch_for_the_cpu(judge_report: Judge, finding: Find) -> None:
+    text = traceback(
+        "AssertionError: Torch not compiled with CUDA enabled",
+        (
+            f"{SITE}/torch/cuda/__init__.py",
+            "_lazy_init",
+            'raise AssertionError("Torch not compiled with CUDA enabled")',
+        ),
+    )
+    found = finding(judge_report(text), CAUSE)
+    assert (found.component, found.certainty) == ("torch", Certainty.PROVEN)
+    assert ("package", "torch", "CUDA build") in remedies(found)
+
+
+def test_bitsandbytes_for_the_cpu(judge_report: Judge, finding: Find) -> None:
+    text = traceback(
+        "AttributeError: 'NoneType' object has no attribute 'cget_col_row_stats'",
+        (f"{SITE}/bitsandbytes/functional.py", "double_quant", "lib.cget_col_row_stats("),
+    )
+    found = finding(judge_report(text), CAUSE)
+    assert (found.component, found.certainty) == ("bitsandbytes", Certainty.POSSIBLE)

@@ -50,9 +50,9 @@ class Refusal(Struct, frozen=True):
         says(
             "nothing-left",
             ("no available memory for the cache", "leave no gpu memory for the kv", "increase --mem-fraction-static", "increasing --mem-fraction-static", "cannot hold even one request",
-             "enough gpu memory for kv", "not enough memory for kv", "insufficient memory for kv", "available mamba cache blocks", "enough gpu memory for runtime", "impossible to fit", "kv cache memory is not enough", "no enough blocks for"),
+             "enough gpu memory for kv", "not enough memory for kv", "insufficient memory for kv", "available mamba cache blocks", "enough gpu memory for runtime", "impossible to fit", "kv cache memory is not enough", "no enough blocks for", "memory for kv cache", "memory for the kv cache", "memory for kvcache"),
             r"No available memory for the cache blocks|leave no GPU memory for the KV cache|Not enough memory\.? Please try (?:to increase|increasing) --mem-fraction-static|cannot hold even one request"
-            r"|(?:[Nn]o(?:t)? enough|[Ii]nsufficient) (?:GPU )?memory for (?:the )?(?:KV|kv)|exceeds available Mamba cache blocks|No enough gpu memory for runtime|Impossible to fit (?:any|even one)\b.{0,40}(?:sequence|kvCache|KV)|KV cache memory is not enough|No enough blocks for .{0,3}session_len",
+            r"|(?:[Nn]o(?:t)? enough|[Ii]nsufficient) (?:GPU )?memory for (?:the )?(?:KV|kv)|exceeds available Mamba cache blocks|No enough gpu memory for runtime|Impossible to fit (?:any|even one)\b.{0,40}(?:sequence|kvCache|KV)|KV cache memory is not enough|(?:[Cc]annot|[Ff]ailed to|[Uu]nable to) allocate (?:\w{1,12} )?memory for (?:the )?(?:KV|kv) ?cache|No enough blocks for .{0,3}session_len",
         ),
         says(
             "negative-budget",

@@ -36,9 +36,11 @@ _CODE_FOR_SIGKILL = r"(?:exit ?code|exitcode|exit status|exited with(?: code)?|r
 
 
 _ON_PURPOSE = re.compile(
-    r"after SIGKILL|stop-sigterm|timed out\. Killing|[Ss]ending (?:a )?SIGKILL|with SIGKILL|force[- ]?kill|[Ll]iveness probe (?:failed|errored)|failed liveness probe|docker (?:stop|kill)|preempt|scancel|CANCELLED AT|DUE TO TIME LIMIT|[Kk]illing (?:local|all|remaining|child)|kill_process_tree",
+    r"after SIGKILL|stop-sigterm|timed out\. Killing|[Ss]ending (?:a )?SIGKILL|with SIGKILL|force[- ]?kill|[Ll]iveness probe (?:failed|errored)|failed liveness probe|docker (?:stop|kill)|preempt|scancel|CANCELLED AT|DUE TO TIME LIMIT",
 )
-"""A supervisor, a person or a sibling that sends the signal itself."""
+"""A supervisor or a person that sends the signal itself; it may say so before or after."""
+_KILLS_THE_REST = re.compile(r"[Kk]illing (?:local|all|remaining|child)|kill_process_tree")
+"""What an engine does to the others when one has died: what ends after such a line was ended by it."""
 
 
 class Kill(Struct, frozen=True):
@@ -91,8 +93,8 @@ _BARE = ("killed-by-signal", "bare-killed")
         ),
         says(
             "killed-by-signal",
-            ("exit code", "exitcode", "exit status", "sigkill", "signal 9", "exited with", "return code", "status=9/kill", "code=killed", "signal: killed", "exited (137)", "code 137", "code: 137", "code=137", "exit-code"),
-            rf"{_CODE_FOR_SIGKILL}|\bSIGKILL\b|[Ss]ignal[: ]{{1,2}}(?:9\b|killed)|code=killed, status=9/KILL|Exited \(137\)|exit-?code:? ?137|\berror code:? 137",
+            ("exit code", "exitcode", "exit status", "sigkill", "signal 9", "exited with", "return code", "status=9/kill", "code=killed", "signal: killed", "exited (137)", "code 137", "code: 137", "code=137", "exit-code", "with signal 9", "by signal 9", "signal: killed"),
+            rf"{_CODE_FOR_SIGKILL}|\bSIGKILL\b|[Ss]ignal[: ]{{1,2}}(?:9\b|killed)|(?:shutdown|terminated|killed) (?:with|by) signal 9\b|code=killed, status=9/KILL|Exited \(137\)|exit-?code:? ?137|\berror code:? 137",
         ),
         says("bare-killed", "killed", r"^\s{0,8}(?:/?\S{1,200}: line \d{1,7}:\s{1,6}\d{1,10} )?(?:\[\d\]\s{1,6}\d{1,10}\s{1,6})?[Kk]illed(?:: 9)?\s{0,40}(?:\S.{0,300})?$"),
         allocations.SIGN,
@@ -207,15 +209,21 @@ def _bare(case: Case) -> Kill | None:
     for match in (*case.all("bare-killed")[:MOST_READ], *case.all("killed-by-signal")[:MOST_READ]):
         if match.is_code or _is_build(case, match) or match.line.level in ("info", "debug"):
             continue
-        if any(
-            _ON_PURPOSE.search(text[:600])
-            for text in (match.text, *(each.text for each in case.lines_around(match, 15, 5)))
-        ):
+        if _is_on_purpose(case, match):
             continue
-        is_own = primary is None or (match.event is not None and match.event.id == primary.id) or primary.kind in ("death", "unit")  # fmt: skip
+        is_own = primary is None or (match.event is not None and match.event.id == primary.id) or primary.kind in ("death", "unit", "warning")  # fmt: skip
         if is_own or match.place.line is None or match.place.line < (primary.span.first if primary else 0):
             return Kill(match, match.sign)
     return None
+
+
+def _is_on_purpose(case: Case, match: Match) -> bool:
+    near = (match.line, *case.lines_around(match, 15, 5))
+    return any(
+        _ON_PURPOSE.search(line.text[:600])
+        or (line.number <= match.line.number and _KILLS_THE_REST.search(line.text[:600]))
+        for line in near
+    )
 
 
 def _is_build(case: Case, match: Match) -> bool:

@@ -28,6 +28,10 @@ _OF_CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("httpcore", re.compile(r"(?:Async)?ConnectionPool")),
     ("triton", re.compile(r"CompiledKernel|JITFunction|Autotuner|KernelMetadata|CudaDriver|ASTSource|AttrsDescriptor")),
     ("peft", re.compile(r"(?:Lora|Peft)\w{0,30}")),
+    ("xgrammar", re.compile(r"TokenizerInfo|GrammarCompiler|GrammarMatcher|CompiledGrammar")),
+    ("llguidance", re.compile(r"LLTokenizer|LLMatcher|LLInterpreter")),
+    ("outlines", re.compile(r"RegexGuide|CFGGuide|RegexFSM|CFGFSM")),
+    ("compressed-tensors", re.compile(r"QuantizationArgs|QuantizationScheme|CompressionFormat")),
 )  # fmt: skip
 """Classes by whose package they are. Their names are part of no path in a message."""
 _DISTRIBUTIONS_OF_MODULES = {"cuda": "cuda-python", "PIL": "pillow", "yaml": "pyyaml", "cv2": "opencv-python", "sklearn": "scikit-learn", "google": "protobuf", "pkg_resources": "setuptools", "grpc": "grpcio", "attr": "attrs", "pynvml": "nvidia-ml-py"}  # fmt: skip

@@ -245,6 +245,17 @@ CHECKS: tuple[Check, ...] = (
         why="only torch's CUDA builds hold this library",
     ),
     _check(
+        "torch-without-cuda", "torch not compiled with cuda enabled", r"Torch not compiled with CUDA enabled",
+        "the installed torch is a CPU build", "torch", direction="CUDA build", strength=78, why="torch says how it was compiled",
+    ),
+    _check(
+        "bitsandbytes-without-gpu", ("compiled without gpu support", "cget_col_row_stats", "cquantize_blockwise"),
+        r"installed version of bitsandbytes was compiled without GPU support|'NoneType' object has no attribute '(?:cget_col_row_stats|cquantize_blockwise\w{0,12}|cdequantize_blockwise\w{0,12}|cadam\w{0,20})'"
+        r"|libbitsandbytes_cpu\.so: undefined symbol: c(?:get_col_row_stats|quantize_blockwise|dequantize_blockwise|adam)",
+        "bitsandbytes loaded its CPU library: it has none for the CUDA that is installed, or finds no CUDA", "bitsandbytes", "torch", is_exact=False,
+        strength=62, direction="newer", why="without a library for torch's CUDA it takes the one for the CPU",
+    ),
+    _check(
         "python-too-old", ("requires a different python", "requires-python", "requires python", "this package requires python"),
         rf"(?:Package '(?P<other>{_NAME})' requires a different Python: (?P<have>3\.\d{{1,2}}[.\d]{{0,4}}) not in '(?P<spec>[^']{{2,60}})'|requires Python ?(?P<spec2>[<>=!~][^ ]{{1,40}}).{{0,40}}(?:but|current|running).{{0,40}}(?P<have2>3\.\d{{1,2}}))",
         "a package does not support the Python that runs", "python", direction="another", strength=70, why="the installer compares Python's release",
