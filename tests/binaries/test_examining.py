@@ -42,6 +42,29 @@ def test_fewer_containers_than_are_registered_is_incomplete() -> None:
     assert "2 containers are registered, 1 were found" in made.device.problems
 
 
+def test_a_file_for_a_debugger_has_no_code_of_its_own_and_says_so() -> None:
+    made = read(library(extra=(Part(".nv_fatbin", CODE, kind=8), Part(".nvFatBinSegment", bytes(24), kind=8))))
+    assert made.device.is_empty()
+    assert not made.is_complete
+    assert "another file" in made.device.problems[0]
+
+
+def test_code_in_a_section_of_another_name_is_found_where_the_host_code_registers_it() -> None:
+    hidden = Part(".renamed", bytes(40) + CODE)
+    found = read(library(undefined=("__cudaRegisterFatBinary",), extra=(hidden,)))
+    assert images_of(found) == {"elf:sm_80": 1, "ptx:compute_80": 1}
+    assert not found.is_complete
+    assert read(library(extra=(hidden,))).device.is_empty()
+
+
+def test_section_names_that_are_lost_cost_nothing_but_certainty() -> None:
+    data = bytearray((HERE / "libk.so").read_bytes())
+    data[62:64] = bytes(2)
+    made = read(bytes(data))
+    assert images_of(made)["elf:sm_120f"] == 2
+    assert not made.is_complete
+
+
 def test_large_data_is_searched_on_request_only_and_that_is_told() -> None:
     data = elf(Part(".nv_fatbin", CODE), Part(".rodata", bytes(5000) + (HERE / "ptxas129_sm_90a.cubin").read_bytes()))
     made = examine(MemorySource(data), "lib.so", searches=4000)

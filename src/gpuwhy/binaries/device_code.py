@@ -60,10 +60,11 @@ class DeviceCode(NamedTuple):
         return not self.cubins and not any(group.containers for group in self.groups)
 
 
-def device_code_of(elf: Elf, searches: int = SEARCHED_BYTES) -> DeviceCode:
+def device_code_of(elf: Elf, searches: int = SEARCHED_BYTES, registers: bool = False) -> DeviceCode:
     """The device code of a library, an executable or an object.
 
-    ``searches`` is how many bytes of ordinary data are searched for bare cubins; 0 for none.
+    ``searches`` is how many bytes of ordinary data are searched for bare cubins; 0 for none. ``registers`` says that the
+    host code registers fatbins: if no section is known for them, they are looked for in the whole file.
     """
     source, sections = elf.source, elf.sections()
     groups: List[Group] = []
@@ -73,10 +74,14 @@ def device_code_of(elf: Elf, searches: int = SEARCHED_BYTES) -> DeviceCode:
             found = read_fatbins(source, section.offset, section.size)
             groups.append(Group("", section.name, _ROLES[section.name], 0, found.containers))
             problems += ["%s: %s" % (section.name, problem) for problem in found.problems]
-    if not sections:
+        elif section.name in _ROLES and section.size:
+            problems.append("%s: its bytes are in another file; this one is for a debugger" % section.name)
+    has_names = any(section.name for section in sections)
+    if not has_names or (registers and not groups and not problems):
         stray = read_fatbins(source, 0, source.size)
         groups = [Group("", "", STRAY, 0, stray.containers)] if stray.containers else []
-        problems += ["no section table: containers were looked for in the whole file"] + list(stray.problems)
+        why = "no section for device code" if has_names else "no section table"
+        problems += [why + ": containers were looked for in the whole file"] + list(stray.problems)
     wrappers = _wrappers(sections)
     registered = sum(len(group.containers) for group in groups if group.role in (REGISTERED, RELOCATABLE))
     if wrappers is not None and registered < wrappers:
@@ -87,7 +92,9 @@ def device_code_of(elf: Elf, searches: int = SEARCHED_BYTES) -> DeviceCode:
 
 def _wrappers(sections: List[Section]) -> Optional[int]:
     """How many containers are registered. Tile code has a second table, ``.nvFatBinSegmentAlt``."""
-    sizes = [section.size // WRAPPER_SIZE for section in sections if section.name.startswith(_WRAPPERS)]
+    sizes = [
+        section.size // WRAPPER_SIZE for section in sections if section.name.startswith(_WRAPPERS) and section.has_bytes
+    ]
     return sum(sizes) if sizes else None
 
 

@@ -103,7 +103,7 @@ def _examine_elf(source: Source, name: str, searches: int) -> Binary:
     runtime = cuda_runtime_of(elf, dynamic, names, bool(searches))
     has_code = any(each.name in (".nv_fatbin", "__nv_relfatbin", ".cask_resource") for each in elf.sections())
     # bare cubins are loaded through the driver or the runtime; what knows neither is not searched
-    device = device_code_of(elf, searches if has_code or runtime.uses_cuda else 0)
+    device = device_code_of(elf, searches if has_code or runtime.uses_cuda else 0, "__cudaRegisterFatBinary" in names)
     return Binary(
         name,
         elf.kind,
