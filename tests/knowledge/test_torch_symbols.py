@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpuwhy.knowledge.symbol_providers import brought_by, provided_by, provider_of
-from gpuwhy.knowledge.torch_symbols import defined_in
+from gpuwhy.knowledge.torch_symbols import defined_in, releases_with
 
 CHECK = "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_"
 
@@ -20,6 +20,15 @@ def test_a_function_whose_parameter_changed_in_2_10() -> None:
     assert new.admits("2.9.1") is False
     assert new.admits("2.11.0") is True
     assert new.admits("nightly") is None
+
+
+def test_several_symbols_narrow_the_releases() -> None:
+    assert (
+        releases_with([f"{CHECK}ib", "_ZN3c104impl3cow23materialize_cow_storageERNS_11StorageImplE"])
+        == "2.3.1 to 2.9.1"
+    )
+    assert releases_with([f"{CHECK}ib", f"{CHECK}jb"]) == ""
+    assert releases_with(["cudaMalloc"]) == ""
 
 
 def test_what_every_release_has_or_nobody_is_not_listed() -> None:

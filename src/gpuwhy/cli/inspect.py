@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 @click.option("--for", "capability", metavar="X.Y", default="", help="Judge for this compute capability.")
 @click.option("--driver", metavar="VERSION", default="", help="Judge for this driver too: it limits PTX.")
 @click.option("--kernel", metavar="NAME", default="", help="Find the container of kernels with this in their name.")
+@click.option("--needs", is_flag=True, help="What would come of loading: libraries, symbols, versions. Loads nothing.")
+@click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="With --needs: LD_LIBRARY_PATH or LD_PRELOAD of the service, in place of this shell's.")  # fmt: skip
 @click.option("--requirements", is_flag=True, help="Of wheels, only what they say of themselves; reads no code.")
 @click.option("--deep", is_flag=True, help="Search large data sections for bare cubins too.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -33,6 +36,8 @@ def command(
     capability: str,
     driver: str,
     kernel: str,
+    needs: bool,
+    variables: tuple[str, ...],
     requirements: bool,
     deep: bool,
     form: str,
@@ -43,7 +48,8 @@ def command(
 
     PATH is a library, program, object, archive, cubin, fatbin, PTX or wheel, or a folder of them. Only headers are
     read. With --gpu or --for, each file is judged container by container, as the driver does; exit status 1 when a file
-    cannot run there.
+    cannot run there. --needs follows the dynamic linker's rules, and what torch has loaded before; exit status 1 when a file
+    would not load.
     """
     from gpuwhy.cli.progress import shown_reading
     from gpuwhy.investigate.binaries import Question, has_failing, inspect_binaries, inspect_requirements
@@ -56,7 +62,9 @@ def command(
         unusable(
             f"{missing[0]}: no such file or folder" if missing else "name a file, a folder, a wheel, or --venv DIR"
         )
-    question = Question(target, named, driver, kernel, deep, verbose or form == "json")
+    search = _variables(variables, needs)
+    details = verbose or form == "json"
+    question = Question(target, named, driver, kernel, deep, details, needs, *search)
     with shown_reading() as on_progress:
         inspect = inspect_requirements if requirements else inspect_binaries
         inspection = inspect(wanted, question, on_progress)
@@ -69,6 +77,21 @@ def command(
     if inspection.unreadable and not inspection.files:
         return UNUSABLE
     return FAILURE if has_failing(inspection) else 0
+
+
+def _variables(given: tuple[str, ...], needs: bool) -> tuple[str, str]:
+    """LD_LIBRARY_PATH and LD_PRELOAD: those given, else this shell's."""
+    if given and not needs:
+        unusable("--env is for --needs")
+    named = dict(each.partition("=")[::2] for each in given)
+    unknown = next((name for name in named if name not in ("LD_LIBRARY_PATH", "LD_PRELOAD")), None)
+    if unknown is not None or any("=" not in each for each in given):
+        unusable(f"--env {unknown or given[0]}: give LD_LIBRARY_PATH=FOLDERS or LD_PRELOAD=FILES")
+    found = {} if given else os.environ
+    return (
+        named.get("LD_LIBRARY_PATH", found.get("LD_LIBRARY_PATH", "")),
+        named.get("LD_PRELOAD", found.get("LD_PRELOAD", "")),
+    )
 
 
 def _target(gpu: str, capability: str, driver: str) -> tuple[str, ComputeCapability | None]:

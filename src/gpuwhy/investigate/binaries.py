@@ -9,7 +9,7 @@ import msgspec
 
 from gpuwhy.binaries.code_sets import CodeSet, code_sets
 from gpuwhy.binaries.device_code import SEARCHED_BYTES, DeviceCode
-from gpuwhy.binaries.examining import CUBIN, UNKNOWN, Binary, examine
+from gpuwhy.binaries.examining import CUBIN, EXECUTABLE, LIBRARY, UNKNOWN, Binary, examine
 from gpuwhy.binaries.payload import toolkit_of
 from gpuwhy.binaries.reading import FileSource, Source, Unreadable
 from gpuwhy.investigate.binary_files import binaries_under
@@ -30,7 +30,8 @@ class Question(msgspec.Struct, frozen=True):
     """What is asked of each file.
 
     ``gpu`` and ``driver`` ask for a verdict, ``kernel`` for its container. ``is_deep`` searches all data for bare
-    cubins, however large; ``details`` unpacks a cubin for the toolkit's name.
+    cubins, however large; ``details`` unpacks a cubin for the toolkit's name. ``needs`` asks what would come of loading it,
+    with LD_LIBRARY_PATH ``library_path`` and LD_PRELOAD ``preload``.
     """
 
     gpu: ComputeCapability | None = None
@@ -39,6 +40,9 @@ class Question(msgspec.Struct, frozen=True):
     kernel: str = ""
     is_deep: bool = False
     details: bool = False
+    needs: bool = False
+    library_path: str = ""
+    preload: str = ""
 
     @property
     def searches(self) -> int:
@@ -50,6 +54,7 @@ def inspect_binaries(paths: Iterable[Path], question: Question, on_progress: Pro
     files: list[InspectedFile] = []
     unreadable: list[str] = []
     wheels: list[WheelSummary] = []
+    explain = _explainer(question)
     for path in paths:
         folders: dict[str, list[Binary]] = {}
         for number, (found, answer) in enumerate(_answers(path, question), 1):
@@ -58,7 +63,7 @@ def inspect_binaries(paths: Iterable[Path], question: Question, on_progress: Pro
             if isinstance(answer, Unreadable):
                 unreadable.append(str(answer))
             elif isinstance(answer, InspectedFile):
-                files.append(answer)
+                files.append(explain(answer))
             elif answer is not None:
                 folders.setdefault(str(found.parent), []).append(answer)
             elif _is_zip(found, path == found):
@@ -104,7 +109,7 @@ def _answer(path: Path, is_named: bool, question: Question) -> _Answer:
     try:
         with FileSource(str(path)) as source:
             binary = examine(source, str(path), question.searches)
-            if is_named or (binary.kind not in (UNKNOWN, CUBIN)) or _is_damaged(binary):
+            if is_named or (binary.kind not in (TEXT, UNKNOWN, CUBIN)) or _is_damaged(binary):
                 return _inspected(binary, source, "", question)
     except Unreadable as error:
         return error
@@ -112,11 +117,16 @@ def _answer(path: Path, is_named: bool, question: Question) -> _Answer:
 
 
 def has_failing(inspection: Inspection) -> bool:
-    """Whether a file cannot run on the GPU and driver that were named; of a kernel that was asked for, whether it cannot."""
+    """Whether a file cannot run on the GPU and driver that were named, or be loaded where that was asked; of a kernel that
+    was asked for, whether it cannot run."""
     if inspection.kernel:
         fatal = (Outcome.NONE, Outcome.JIT_BLOCKED)
         return any(kernel.outcome in fatal for file in inspection.files for kernel in file.kernels)
-    return any(file.verdict is not None and file.verdict.runs is False for file in inspection.files)
+    return any(
+        (file.verdict is not None and file.verdict.runs is False)
+        or (file.loading is not None and file.loading.loads is False)
+        for file in inspection.files
+    )
 
 
 def inspect_requirements(paths: Iterable[Path], question: Question, on_progress: Progress | None = None) -> Inspection:
@@ -162,6 +172,25 @@ def _is_zip(path: Path, is_named: bool) -> bool:
             return file.read(4) == b"PK\x03\x04"
     except OSError:
         return False
+
+
+def _explainer(question: Question) -> Callable[[InspectedFile], InspectedFile]:
+    """Adds to a file what would come of loading it, where that was asked."""
+    if not question.needs:
+        return lambda file: file
+    from gpuwhy.investigate.loading import Explainer
+
+    explainer = Explainer(question.library_path, question.preload)
+
+    def explained(file: InspectedFile) -> InspectedFile:
+        if file.kind not in (LIBRARY, EXECUTABLE):
+            return file
+        try:
+            return msgspec.structs.replace(file, loading=explainer.explain(file.path))
+        except Unreadable:  # it was there when its headers were read
+            return file
+
+    return explained
 
 
 def _is_damaged(binary: Binary) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 from msgspec import Struct
+from packaging.version import Version
 
 from gpuwhy.knowledge.releases import public_version
 from gpuwhy.knowledge.tables import read_table
@@ -60,9 +62,29 @@ class DefinedIn(Struct, frozen=True):
         return (self.is_open_before or version > first) and (self.is_open_after or version < last)
 
 
+def releases_with(symbols: Iterable[str]) -> str:
+    """The releases that define all of these symbols, in words; ``""`` when none of them is in the tables, or no release is
+    known to define all."""
+    known = [found for found in map(defined_in, symbols) if found is not None]
+    releases = sorted({each for library in _table().libraries for each in library.releases}, key=Version)
+    fitting = [release for release in releases if all(each.admits(release) for each in known)]
+    if not known or not fitting:
+        return ""
+    if fitting[0] == releases[0] and all(each.is_open_before for each in known):
+        return f"{fitting[-1]} or earlier"
+    if fitting[-1] == releases[-1] and all(each.is_open_after for each in known):
+        return f"{fitting[0]} or later"
+    return fitting[0] if len(fitting) == 1 else f"{fitting[0]} to {fitting[-1]}"
+
+
+@functools.cache
+def _table() -> SymbolTable:
+    return read_table("torch_symbols", SymbolTable)
+
+
 @functools.cache
 def _by_name() -> dict[str, DefinedIn]:
-    table = read_table("torch_symbols", SymbolTable)
+    table = _table()
     return {
         symbol.name: DefinedIn(
             each.library,

@@ -6,6 +6,8 @@ import enum
 
 import msgspec
 
+from gpuwhy.model.loading import Loading
+
 
 class Outcome(str, enum.Enum):
     """What happens when a kernel of a container is launched, or what a whole file comes to."""
@@ -108,7 +110,8 @@ class InspectedFile(msgspec.Struct, frozen=True, kw_only=True):
     that the device linker will); ``container_sets`` has all, hidden and relocatable ones too.
 
     ``members`` is more than 1 for a folder of bare cubins, which count as one file. ``toolkit`` is the CUDA release that
-    made the device code, "13.5" or ">= 13.0", and ``toolkit_shown_by`` what says so.
+    made the device code, "13.5" or ">= 13.0", and ``toolkit_shown_by`` what says so. ``loading`` is there when it was asked
+    for, of libraries and programs.
     """
 
     path: str
@@ -144,6 +147,7 @@ class InspectedFile(msgspec.Struct, frozen=True, kw_only=True):
     problems: tuple[str, ...] = ()
     verdict: Verdict | None = None
     kernels: tuple[Kernel, ...] = ()
+    loading: Loading | None = None
 
 
 class WheelSummary(msgspec.Struct, frozen=True):

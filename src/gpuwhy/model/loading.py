@@ -58,7 +58,8 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     ``undefined`` holds the first of ``undefined_count``. ``searched`` libraries were asked for symbols. ``libcuda`` is
     the libcuda.so.1 that would be loaded. ``package`` and ``package_version`` are of the installed package that the
     file belongs to, ``package_size`` the file's size when it was installed; ``requires_torch`` is that package's own
-    requirement, ``torch`` the installed release.
+    requirement, ``torch`` the installed release, ``built_for_torch`` the releases that define every symbol which the
+    installed one lacks, as far as they were measured.
     """
 
     path: str
@@ -78,6 +79,7 @@ class Loading(msgspec.Struct, frozen=True, kw_only=True):
     package_size: int | None = None
     requires_torch: str = ""
     torch: str = ""
+    built_for_torch: str = ""
     problems: tuple[str, ...] = ()
 
     @property

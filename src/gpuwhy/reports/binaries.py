@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from gpuwhy.model.inspection import ContainerSet, InspectedFile, Inspection, Outcome, Verdict, WheelSummary
+from gpuwhy.reports import loading
 from gpuwhy.reports.neutral import plain
 
 PLAIN, GOOD, BAD, UNSURE, HEADING, NOTE = "", "good", "bad", "unsure", "heading", "note"
@@ -48,6 +49,9 @@ def _lines(inspection: Inspection, verbose: bool) -> Iterator[Line]:
             yield f"      {kernel.section} 0x{kernel.offset:x}: {' '.join(kernel.architectures)}{said}", NOTE
         if len(file.kernels) > _KERNELS_SHOWN:
             yield f"    {len(file.kernels) - _KERNELS_SHOWN} more kernels", NOTE
+        if file.loading is not None and (verbose or file.loading.loads is not True or len(shown) == 1):
+            for text, is_fault in loading.lines(file.loading, verbose):
+                yield f"    {text}", BAD if is_fault else NOTE
         if verbose:
             yield from _details(file)
         elif file.problems:
@@ -124,7 +128,7 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _style(file: InspectedFile) -> str:
-    if file.verdict and file.verdict.runs is False:
+    if (file.verdict and file.verdict.runs is False) or (file.loading and file.loading.loads is False):
         return BAD
     if not file.complete or (file.verdict and file.verdict.outcome is Outcome.UNKNOWN):
         return UNSURE
@@ -213,6 +217,10 @@ def _sum(inspection: Inspection) -> Iterator[Line]:
     if judged > 1 and not inspection.kernel:
         style = BAD if failing else GOOD
         yield f"{failing} of {judged} files with device code cannot run there", style
+    unloadable = sum(file.loading is not None and file.loading.loads is False for file in inspection.files)
+    asked = sum(file.loading is not None for file in inspection.files)
+    if asked > 1:
+        yield f"{unloadable} of {asked} libraries and programs do not load there", BAD if unloadable else GOOD
     if inspection.kernel:
         found = sum(len(file.kernels) for file in inspection.files)
         yield f"{found} kernels with {inspection.kernel} in their name", HEADING

@@ -1,0 +1,89 @@
+"""gpuwhy inspect --needs on real libraries: what is missing, what would bring it, and the exit status."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.binaries import linking
+
+from gpuwhy.cli.inspect import command
+from gpuwhy.investigate.loading import Explainer, loading_of
+
+CHECK = "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_"
+
+
+@pytest.fixture
+def extension(tmp_path: Path) -> Path:
+    """Compiled for CUDA 12 and torch 2.9, in an environment with CUDA 13 and torch 2.14."""
+    packages = linking.environment(tmp_path)
+    cudart = linking.library(packages / "nvidia/cu13/lib/libcudart.so.13", "int cudaMalloc(void) { return 0; }")
+    lib = linking.torch(packages, cuda=(cudart,))
+    linking.distribution(packages, "torch", "2.14.1", (lib / "libc10.so",))
+    c10_cuda = linking.library(lib / "libc10_cuda.so", f"void {CHECK}jbPNS0_19CUDAErrorLogCaptureE(void) {{}}")
+    gone = linking.library(tmp_path / "gone/libcudart.so.12")
+    source = f"void {CHECK}ib(void); int cudaFree(void); int f(void) {{ {CHECK}ib(); return cudaFree(); }}"
+    path = linking.library(packages / "sgl_kernel/flash_ops.abi3.so", source, (gone, c10_cuda, lib / "libc10.so"), runpath="$ORIGIN/../torch/lib")  # fmt: skip
+    linking.distribution(packages, "sgl-kernel", "0.3.21", (path,), ("torch==2.9.1",))
+    gone.unlink()
+    return path
+
+
+def test_the_missing_library_and_the_symbol_are_told_apart(extension: Path) -> None:
+    loading = Explainer().explain(str(extension))
+    assert loading.loads is False
+    assert [(row.name, row.brought_by) for row in loading.missing] == [
+        ("libcudart.so.12", "nvidia-cuda-runtime-cu12 of CUDA 12")
+    ]
+    (broken,) = loading.broken_symbols
+    assert broken.readable == "c10::cuda::c10_cuda_check_implementation"
+    assert broken.owner == "torch"
+    assert "torch 2.9.1 or earlier" in broken.provided_by
+    assert "torch==2.9.1" in broken.provided_by
+    assert {symbol.name: symbol.comes_with for symbol in loading.undefined}["cudaFree"] == "libcudart.so.12"
+    assert (loading.torch, loading.built_for_torch, loading.package) == ("2.14.1", "2.9.1 or earlier", "sgl-kernel")
+
+
+def test_the_command_says_it_and_fails(extension: Path) -> None:
+    done = CliRunner().invoke(command, ["--needs", str(extension)], standalone_mode=False)
+    assert done.return_value == 1
+    assert "libcudart.so.12 is not found (nvidia-cuda-runtime-cu12 of CUDA 12)" in done.output
+    assert "undefined symbol: " + CHECK + "ib = c10::cuda::c10_cuda_check_implementation" in done.output
+    assert "installed is torch 2.14.1" in done.output
+
+
+def test_the_services_search_path_is_given_by_hand(extension: Path, tmp_path: Path) -> None:
+    linking.library(tmp_path / "cuda12/libcudart.so.12", "int cudaFree(void) { return 0; }")
+    found = ["--needs", "--env", f"LD_LIBRARY_PATH={tmp_path / 'cuda12'}", "--format", "json", str(extension)]
+    done = CliRunner().invoke(command, found, standalone_mode=False)
+    loading = json.loads(done.output)["files"][0]["loading"]
+    assert {row["name"]: row.get("how") for row in loading["libraries"]}["libcudart.so.12"] == "LD_LIBRARY_PATH"
+    assert loading["loads"] is False  # the symbol of another torch stays
+
+
+def test_a_library_of_the_system_loads() -> None:
+    done = CliRunner().invoke(command, ["--needs", "/bin/bash"], standalone_mode=False)
+    assert done.return_value == 0
+    assert "loads (" in done.output
+
+
+def test_without_the_driver_it_stays_open(tmp_path: Path) -> None:
+    gone = linking.library(tmp_path / "gone/libcuda.so.1")
+    path = linking.library(tmp_path / "libk.so", "int cuInit(unsigned); int f(void) { return cuInit(0); }", (gone,))
+    gone.unlink()
+    loading = Explainer().explain(str(path))
+    assert loading.loads is None
+    assert loading.missing[0].brought_by == "the NVIDIA driver"
+    assert loading.broken_symbols == ()
+
+
+@pytest.mark.parametrize("arguments", [["--env", "LD_LIBRARY_PATH=/x", "/bin/ls"], ["--needs", "--env", "HOME=/x", "/bin/ls"], ["--needs", "--env", "LD_LIBRARY_PATH", "/bin/ls"]])  # fmt: skip
+def test_what_is_no_search_path_is_refused(arguments: list[str]) -> None:
+    assert CliRunner().invoke(command, arguments).exit_code == 2
+
+
+def test_an_answer_that_no_reader_writes_is_refused() -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        loading_of({"path": "/x", "libraries": [{"name": 3}], "undefined": [], "undefined_count": 0})
