@@ -30,7 +30,10 @@ _IN_TEXT = (
     ("triton-server", Pattern(r"tritonserver|triton-inference-server")),
     ("lmdeploy", Pattern(r"\blmdeploy\b|\bturbomind\b")),
     ("text-generation-inference", Pattern(r"text_generation_(?:launcher|router|server)")),
-    ("exllama", Pattern(r"\bexllama", re.IGNORECASE)),
+    ("exllamav2", Pattern(r"\bexllamav2", re.IGNORECASE)),
+    ("exllamav3", Pattern(r"\bexllamav3", re.IGNORECASE)),
+    ("exllama", Pattern(r"\bexllama(?!v\d)", re.IGNORECASE)),
+    ("comfyui", Pattern(r"ComfyUI-Manager|To see the GUI go to: http|\bComfyUI (?:version|startup)")),
 )  # fmt: skip
 _IN_PROCESS = (
     ("vllm", Pattern(r"EngineCore|VllmWorker|Worker_TP|APIServer|RayWorkerVllm|WorkerProc")),

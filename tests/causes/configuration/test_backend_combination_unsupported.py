@@ -136,3 +136,13 @@ def test_expandable_segments_and_a_memory_pool(judge_report, finding):
     text = "AssertionError: Expandable segments are not compatible with memory pool. Please track the issue of vLLM.\n"
     remedies = [(remedy.kind, remedy.name, remedy.value) for remedy in finding(judge_report(text), ID).remedies]
     assert ("env", "PYTORCH_CUDA_ALLOC_CONF", "unset") in remedies
+
+
+def test_one_option_that_wants_a_value_of_another(judge_report):
+    text = "AssertionError: Please set dp_size > 1. You can use 1 < dp_size <= tp_size to enable DP attention.\n"
+    assert judge_report(text).findings[0].cause == "backend-combination-unsupported"
+
+
+def test_the_engine_is_told_by_an_option_that_only_it_has(judge_report):
+    first = judge_report("ValueError: Setting `swap_space` and `cpu_offload_gb` together is not supported with prefix caching.\n").findings[0]  # fmt: skip
+    assert (first.cause, first.component) == ("backend-combination-unsupported", "vllm")

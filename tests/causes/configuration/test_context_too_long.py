@@ -114,3 +114,26 @@ torch.AcceleratorError: CUDA error: an illegal memory access was encountered
     judgement = judge_report(text)
     assert judgement.findings[0].cause == "kernel-illegal-address"
     assert finding(judgement, ID).certainty.value == "possible"
+
+
+@pytest.mark.parametrize(
+    ("text", "component"),
+    [
+        (
+            (
+                'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.11/site-packages/llama_cpp/llama.py", line 1151, in _create_completion\n'
+                "    raise ValueError(\nValueError: Requested tokens (2311) exceed context window of 2048\n"
+            ),
+            "llama-cpp-python",
+        ),
+        (
+            (
+                '  File "/opt/venv/lib/python3.11/site-packages/exllamav2/model.py", line 683, in forward\n'
+                "AssertionError: Total sequence length exceeds cache size in model.forward\n"
+            ),
+            "exllamav2",
+        ),
+    ],
+)
+def test_the_product_that_was_configured_is_named(judge_report, finding, text, component):
+    assert finding(judge_report(text), "context-too-long").component == component

@@ -97,3 +97,24 @@ def test_near_misses_belong_to_their_own_causes(judge_report, text, cause):
 def test_remarks_of_a_start_that_goes_on_are_no_fault(judge_report):
     text = "WARNING 04-19 17:25:10 config.py:211] awq quantization is not fully optimized yet. The speed can be slower than non-quantized models.\n"
     assert ID not in [found.cause for found in judge_report(text).findings]
+
+
+NONE = (
+    "ValueError: Failed to find a kernel that can implement the WNA16 linear layer. Reasons: \n"
+    " MacheteLinearKernel requires capability 90, current compute  capability is 86\n"
+    " AllSparkLinearKernel cannot implement due to: For Ampere GPU, AllSpark does not support group_size = 32. Only group_size = -1 are supported.\n"
+    " MarlinLinearKernel cannot implement due to: Weight input_size = 3420 is not divisible by min_thread_k = 128\n"
+)
+
+
+def test_the_capability_of_one_kernel_among_several_is_no_limit(judge_report, finding):
+    judgement = judge_report(NONE)
+    first = judgement.findings[0]
+    assert first.cause == "quantization-unsupported"
+    assert first.evidence[0].quote.startswith("ValueError: Failed to find a kernel")
+    assert first.certainty.value == "likely"
+
+
+def test_a_division_among_the_reasons_is_the_parallel_sizes_where_the_whole_divides(judge_report):
+    text = "vllm serve x-awq --tensor-parallel-size 8\n" + NONE.replace("3420", "3440")
+    assert judge_report(text).findings[0].cause == "parallel-size-invalid"

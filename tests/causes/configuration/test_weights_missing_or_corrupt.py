@@ -101,3 +101,16 @@ def test_near_misses_belong_to_their_own_causes(judge_report, text, cause):
 )
 def test_other_missing_or_damaged_files_are_not_weights(judge_report, text):
     assert ID not in [found.cause for found in judge_report(text).findings]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "llama_model_load: error loading model: invalid split file idx: 0 (file: m-00002-of-00009.gguf), expected 1\n",
+        "llama_model_load: error loading model: illegal split file: 1, model must be loaded with the first split\n",
+        "llama_model_load: error loading model: llama_model_loader: failed to load GGUF split from ./m-00003-of-00009.gguf\n",
+        _raised("RuntimeError: weight lm_head.weight does not exist"),
+    ],
+)
+def test_parts_that_are_missing(judge_report, text):
+    assert judge_report(text).findings[0].cause == ID

@@ -42,7 +42,7 @@ SIGNS: tuple[Sign, ...] = (STATED_LIMIT,)
 
 _OTHERS = re.compile(
     r"triton GPU compiler|_scaled_mm is only supported|supported by this library|Compute Capability detected|Triton only supports devices|CUDA (?:toolkit|version|runtime|>=|1\d\.)|\bnvcc\b|\bdriver\b|\bptxas\b|unsupported gpu architecture|flashinfer requires|requires device with capability"
-    r"|minimum and maximum cuda|current pytorch install|which is of (?:cuda|compute) capability|no device code|no compiled |but was built for"
+    r"|minimum and maximum cuda|linearkernel requires capability|current pytorch install|which is of (?:cuda|compute) capability|no device code|no compiled |but was built for"
     r"|no supported cuda architectures|failed to get device capability|CUDA ?>= ?1\d|is not defined for option|unknown cuda arch|(?<!or )\brocm\b|\bhip\b|\bgfx\d",
     re.IGNORECASE,
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._component import GENERIC, components_in
 from gpuwhy.causes.distributed import _log_lines
-from gpuwhy.knowledge import components
+from gpuwhy.knowledge import components, switches
 from gpuwhy.knowledge.engine_messages import engine_of_messages
 from gpuwhy.model.evidence import Evidence
 
@@ -18,7 +18,7 @@ LOADERS = frozenset(
 )  # fmt: skip
 """Libraries that load models for other programs: they print the message, the program around them was configured."""
 PYTHON_ENGINES = frozenset({"vllm", "sglang", "tensorrt-llm", "lmdeploy", "text-generation-inference", "aphrodite", "ktransformers", "mlc-llm"})  # fmt: skip
-_PROGRAMS = PYTHON_ENGINES | {"ollama", "llama.cpp", "comfyui", "gpustack", "koboldcpp", "unsloth", "lmms-eval", "verl", "nemo"}  # fmt: skip
+_PROGRAMS = PYTHON_ENGINES | {"ollama", "llama.cpp", "comfyui", "exllama", "exllamav2", "exllamav3", "gpustack", "koboldcpp", "unsloth", "lmms-eval", "verl", "nemo"}  # fmt: skip
 _LONGEST_LOG = 4000
 """Lines that are searched for an engine's own messages: a start says early whose it is."""
 _REPOSITORY = r"(?P<name>[\w.-]{1,96}/[\w.-]{1,96})"
@@ -41,12 +41,27 @@ def engine_of(case: Case, match: Match | None = None) -> str:
     found = (components.canonical(found) or found) if found else ""
     if found in _PROGRAMS or match is None:
         return found
-    return _engine_by_words(match.text[:1600]) or found
+    return _engine_by_words(match.text[:1600]) or found or _engine_by_options(match.text[:1600])
+
+
+_OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]{3,60}|(?<=[`'\"])[a-z]{2,20}(?:_[a-z0-9]{1,20}){1,6}(?=[`'\"])")
+
+
+def _engine_by_options(text: str) -> str:
+    """The only server that has an option which the message names; ``""`` where none or several have it."""
+    for option in _OPTION.findall(text)[:6]:
+        spelled = option if option.startswith("--") else f"--{option.replace('_', '-')}"
+        having = [server for server in switches.SERVERS if switches.is_option_of(server, spelled)]
+        if len(having) == 1:
+            return having[0]
+    return ""
 
 
 def program_of(case: Case, match: Match, default: str = "user-program") -> str:
     """The program that was configured: the engine, else the innermost caller of the loader, else the loader itself."""
     engine = engine_of(case, match)
+    if engine == "llama.cpp":
+        return _build_of_llama(match) or engine
     if engine:
         return engine
     loader = None
@@ -57,6 +72,15 @@ def program_of(case: Case, match: Match, default: str = "user-program") -> str:
             return component
         loader = loader or component
     return loader or default
+
+
+def _build_of_llama(match: Match) -> str | None:
+    """The product that carries llama.cpp under its own name, by the frames of the failure."""
+    for frame in reversed(match.frames):
+        for component in components_in(frame.path):
+            if component in components.BUILDS_OF_LLAMA:
+                return component
+    return None
 
 
 _BY_WORDS = (

@@ -34,10 +34,10 @@ _TOGETHER = says(
 )  # fmt: skip
 _REQUIRES = says(
     "requires-other",
-    ("requires flash_attn", "requires flash attention", "requires flash-attn", "must be disabled", "must be enabled", "must be used with", "must be set when", "to be enabled", "to be disabled", "must set", "please disable", "please enable", "need to be disabled", "needs to be disabled", "requires --", "require --", "must be 1 when", "must be equal", "please set --", "please use --", "must be greater than or equal to", "is smaller than max_", "is larger than max_", "is less than max_", "is greater than max_", "required when", "must be specified when", "must be true when", "must be false when", "is required to", "requires chunked", "requires page", "requires block", " requires ", "requires prefix", "requires eager", "must use", "requires the"),
+    ("requires flash_attn", "requires flash attention", "requires flash-attn", "must be disabled", "must be enabled", "must be used with", "must be set when", "to be enabled", "to be disabled", "must set", "please disable", "please enable", "need to be disabled", "needs to be disabled", "requires --", "require --", "must be 1 when", "must be equal", "please set ", "please use --", "must be greater than or equal to", "is smaller than max_", "is larger than max_", "is less than max_", "is greater than max_", "required when", "must be specified when", "must be true when", "must be false when", "is required to", "requires chunked", "requires page", "requires block", " requires ", "requires prefix", "requires eager", "must use", "requires the"),
     r"requires? \w{2,40}(?:[ _]size)?[= ](?:of |to be )?[\w.]{1,20} (?:when|with|for|if)\b|requires? (?:[Ff]lash[ _-]?[Aa]tt\w{0,7}|--[\w-]{2,60}|.{3,80} to be (?:enabled|disabled|set)|the \w{2,20} backend|chunked prefill|eager)|(?:must|needs? to|has to|should) be (?:disabled|enabled|used with|set|specified|1|equal|true|false|True|False)\b.{0,80}?(?:when|with|if|for|to)\b"
     r"|(?:[Pp]lease|must) (?:disable|enable|set|use) .{0,80}(?:when|with|for|if|to use|instead)\b|max_\w{3,40} \(\d{1,9}\) (?:is (?:smaller|larger|less|greater) than|must be (?:greater|less) than or equal to) max_\w{3,40}"
-    r"|[Pp]lease (?:set|use|disable|enable) --[\w-]{2,60}",
+    r"|[Pp]lease (?:set|use|disable|enable) --[\w-]{2,60}|[Pp]lease set \w{2,40} ?(?:[<>=]{1,2}|to) ?\w",
 )  # fmt: skip
 
 _HARDWARE = re.compile(

@@ -56,7 +56,17 @@ _FORCED = re.compile(
 )
 OVERRIDES = {"vllm": "VLLM_ALLOW_LONG_MAX_MODEL_LEN", "sglang": "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"}
 _SERVED = frozenset(
-    {"llama.cpp", "ollama", "koboldcpp", "text-generation-inference", "lmdeploy", "tensorrt-llm", "exllama"}
+    {
+        "llama.cpp",
+        "ollama",
+        "koboldcpp",
+        "text-generation-inference",
+        "lmdeploy",
+        "tensorrt-llm",
+        "exllama",
+        "exllamav2",
+        "exllamav3",
+    }
 )
 """Engines whose limit is mostly the server's own setting, below what the model has."""
 

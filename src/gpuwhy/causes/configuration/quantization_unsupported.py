@@ -24,7 +24,7 @@ _CAPABILITY = says(
     r"[Qq]uantization (?:method|scheme) ?(?P<scheme>[\w-]{2,40})? ?is not supported for the current GPU\.? *(?:Minimum|Min) capability: (?P<need>\d{1,3})\.? *(?:Current capability: (?P<have>\d{1,3}))?"
     r"|Quantization scheme is not supported for.{0,60}?Min capability: (?P<need4>\d{2,3}).{0,20}?Current capability: (?P<have4>\d{2,3})|Quantization scheme is not supported for"
     r"|[Cc]urrent platform does not support (?P<scheme2>\w{3,20}) quantization"
-    r"|(?P<kernel>\w{2,40}(?:Linear)?Kernel) requires capability (?P<need2>\d{2,3}), (?:current compute )?capability is (?P<have2>\d{2,3})"
+    r"|(?P<kernel>\w{2,40}(?:Linear)?Kernel) requires capability (?P<need2>\d{2,3}), (?:current compute {1,3})?capability is (?P<have2>\d{2,3})"
     r"|(?P<scheme3>Marlin|\w{0,20}Marlin) does not support .{0,160}?device_capability = (?P<have3>\d{2,3})"
     r"|[Gg][Pp][Uu] does (?:\*\*)?not(?:\*\*)? support Int8 Matmul"
     r"|(?P<scheme4>\w{2,30})[- ]quantized models? (?:is|are) only supported on GPUs? with compute capability ?>?=? ?(?P<need3>\d{1,2}\.\d)"
@@ -132,7 +132,7 @@ def quantization_unsupported(case: Case, gpus: Gpus | Unknown) -> Judgement:
 
 
 def _limit(case: Case, gpus: Gpus | Unknown) -> Limit | RuledOut | None:
-    for read in (_of_gpu, _of_shape, _of_format):
+    for read in (_of_all_kernels, _of_gpu, _of_shape, _of_format):
         found = read(case, gpus)
         if found is not None:
             return found
@@ -146,6 +146,42 @@ def _in_order(case: Case, sign: str) -> list[Match]:
 
 def _group(match: Match, kind: str) -> str | None:
     return next((value for name, value in match.groups.items() if name.rstrip("0123456789") == kind and value), None)
+
+
+_NONE_IMPLEMENTS = re.compile(r"Failed to find a kernel that can implement the (?P<scheme>\w{2,40}) linear layer")
+_REASON_OF_SIZE = re.compile(
+    r"Weight \w{0,6}put_size(?:_per_partition)? = (?P<part>\d{1,9}) is not divisible by +min_thread_[nk] = (?P<tile>\d{1,6})"
+)
+
+
+_REASON_OF_GPU = re.compile(
+    r"Kernel requires capability (?P<need>\d{2,3}), (?:current compute {1,3})?capability is (?P<have>\d{2,3})"
+)
+_OTHER_REASON = re.compile(r"Kernel (?:cannot implement|disabled)")
+
+
+def _of_all_kernels(case: Case, gpus: Gpus | Unknown) -> Limit | RuledOut | None:
+    """vLLM asks its kernels one after another, and prints why each refuses: the capability that one wants is no limit of the method."""
+    del gpus
+    for match in _in_order(case, _SHAPE.name):
+        found = _NONE_IMPLEMENTS.search(match.text[:1600])
+        if found is None:
+            continue
+        size = _parallel.tensor(case)
+        reasons = (match.line, *case.lines_around(match, 0, 12))
+        shape = next((reason for line in reasons if (reason := _REASON_OF_SIZE.search(line.text[:600]))), None)
+        part, tile = (int(shape["part"]), int(shape["tile"])) if shape is not None else (None, None)
+        wanted = [reason for line in reasons if (reason := _REASON_OF_GPU.search(line.text[:600])) is not None]
+        if wanted and not any(_OTHER_REASON.search(line.text[:600]) for line in reasons):
+            least = min(int(reason["need"]) for reason in wanted)
+            return Limit(match, "capability", Certainty.LIKELY, 86, found["scheme"], _capability(str(least)), _capability(wanted[0]["have"]))  # fmt: skip
+        limit = Limit(
+            match, "shape" if shape else "format", Certainty.LIKELY, 84, found["scheme"], part=part, tile=tile
+        )
+        if shape is not None and size is not None and (size.at_least or size.value > 1):
+            return _divided(case, limit, size)
+        return limit
+    return None
 
 
 def _of_gpu(case: Case, gpus: Gpus | Unknown) -> Limit | RuledOut | None:

@@ -144,7 +144,7 @@ def _cured_without(case: Case) -> Judgement:
     primary = case.incident.primary
     return Verdict(
         certainty=Certainty.LIKELY,
-        component=case.engine or None,
+        component=case.engine or "vllm",
         title="The engine's custom all-reduce fails or hangs here; NCCL's does not",
         chain=(Link("The custom all-reduce reads other GPUs' memory by itself", inferred("what it is for")), Link("That fails or never ends here", seen)),
         evidence=(seen,),
@@ -224,7 +224,7 @@ def _component(case: Case, match: Match) -> str | None:
         return "flashinfer"
     if "customAllReduceKernels" in match.text or "ipcUtils" in match.text:
         return "tensorrt-llm"
-    return case.engine or case.component_near(match)
+    return case.engine or case.component_near(match) or "vllm"  # whose file it is first
 
 
 def _missing(case: Case, environment: Environment | Unknown) -> tuple[Missing, ...]:

@@ -21,7 +21,17 @@ _PREBUILT = re.compile(r"(?:site|dist)-packages/|vllm|sglang|torch\.|/usr/local/
 _FROM_AN_INDEX = frozenset({"torch", "triton", "jax", "numba", "cupy", "onnxruntime", "tensorflow", "tensorrt", "bitsandbytes", "lmdeploy", "ctranslate2", "faster-whisper"})  # fmt: skip
 """Libraries that hardly anybody builds: another release is installed instead."""
 _OWN_BUILD = frozenset(
-    {"llama.cpp", "llama-cpp-python", "whisper.cpp", "stable-diffusion.cpp", "koboldcpp", "gpustack", "exllama"}
+    {
+        "llama.cpp",
+        "llama-cpp-python",
+        "whisper.cpp",
+        "stable-diffusion.cpp",
+        "koboldcpp",
+        "gpustack",
+        "exllama",
+        "exllamav2",
+        "exllamav3",
+    }
 )
 
 
@@ -208,12 +218,13 @@ def _bridges(case: Case, program: ProgramCuda | None, is_prebuilt: bool) -> tupl
     release = program.cuda if program is not None else None
     if not (is_data_centre or (is_prebuilt and cuda.is_consumer_gpu(case) is None)):
         return ()
+    switch = " (vLLM does it with VLLM_ENABLE_CUDA_COMPATIBILITY=1)" if case.engine == "vllm" else ""
     path = Remedy(
-        kind="env", name="LD_LIBRARY_PATH", value="/usr/local/cuda/compat", is_sure=is_data_centre,
-        summary="Load NVIDIA's compatibility libcuda (package cuda-compat) in front of the driver's: it has the newer PTX compiler",
+        kind="env", name="LD_LIBRARY_PATH", value="/usr/local/cuda/compat",
+        summary=f"Load NVIDIA's compatibility libcuda (package cuda-compat) in front of the driver's: it has the newer PTX compiler{switch}",
         limits=("data-centre GPUs only: elsewhere CUDA then stops with error 804", "the package must be installed"),
     )  # fmt: skip
-    return (path, *remedies.compatibility(case, release))
+    return (path,) if is_data_centre else remedies.bridge(release)
 
 
 _IN_VAIN = (

@@ -151,7 +151,7 @@ def engine_in_log(case: Case) -> str:
 def component_of(case: Case, near: str | None, message: str = "") -> str:
     """The part that divides the memory: the engine, else what stands near the failure, else torch."""
     engine = engine_in_log(case) or engine_of_message(message)
-    if engine in ("llama.cpp", "comfyui", "exllama") or not engine:
+    if engine in ("llama.cpp", "comfyui", "exllama", "exllamav2", "exllamav3") or not engine:
         if near and near not in _CARRIERS:
             return near
         return engine or ("transformers" if near in _LOADERS else "torch")
