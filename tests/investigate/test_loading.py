@@ -55,7 +55,7 @@ def test_the_command_says_it_and_fails(extension: Path) -> None:
 
 
 def test_the_services_search_path_is_given_by_hand(extension: Path, tmp_path: Path) -> None:
-    linking.library(tmp_path / "cuda12/libcudart.so.12", "int cudaFree(void) { return 0; }")
+    linking.library(tmp_path / "cuda12/libcudart.so.12", "int cudaMalloc(void) { return 0; }")
     found = ["--needs", "--env", f"LD_LIBRARY_PATH={tmp_path / 'cuda12'}", "--format", "json", str(extension)]
     done = CliRunner().invoke(command, found, standalone_mode=False)
     loading = json.loads(done.output)["files"][0]["loading"]
