@@ -125,4 +125,4 @@ def test_a_file_that_is_no_binary_is_unknown(tmp_path: Path) -> None:
     path.write_text("hello")
     done = gpuwhy("inspect", str(path))
     assert "unknown" in done.out
-    assert "neither ELF, fatbin, archive nor PTX" in done.out
+    assert "text, no binary" in done.out

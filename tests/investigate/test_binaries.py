@@ -137,7 +137,8 @@ def test_a_kernel_in_an_archive_is_at_its_place_in_the_archive() -> None:
 def test_the_cubins_of_a_folder_are_one_line(tmp_path: Path) -> None:
     for path in HERE.glob("*.cubin"):
         shutil.copy(path, tmp_path)
-    (tmp_path / "readme.cubin").write_text("no cubin")
+    (tmp_path / "readme.cubin").write_bytes(bytes(range(100)))
+    (tmp_path / "libscript.so").write_text("INPUT(libc.so.6)\n")
     files = inspect_binaries([tmp_path], Question(parse("12.0"))).files
     folder = next(file for file in files if file.kind == "folder of cubins")
     assert folder.members == len(list(HERE.glob("*.cubin")))

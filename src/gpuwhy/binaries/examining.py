@@ -18,7 +18,7 @@ from .runtime import NO_RUNTIME, NO_TORCH, CudaRuntime, TorchAbi, cuda_runtime_o
 
 LIBRARY, EXECUTABLE, OBJECT = "shared library", "executable", "object"
 ARCHIVE, CUBIN, FATBIN, PTX_TEXT = "archive", "cubin", "fatbin", "ptx"
-FOREIGN, UNKNOWN = "foreign program", "unknown"
+FOREIGN, TEXT, UNKNOWN = "foreign program", "text", "unknown"
 
 _SURPRISES = (struct.error, ValueError, OverflowError, IndexError, RecursionError, MemoryError)
 
@@ -165,6 +165,9 @@ def _examine_other(source: Source, name: str, head: bytes) -> Binary:
     text = source.read_at(0, 4096)
     if looks_like_ptx(text):
         return Binary(name, PTX_TEXT, size=source.size, device=_ptx_text(text, source.size))
+    if text and all(32 <= byte < 127 or byte in b"\t\n\r" for byte in text[:512]):
+        # such as the linker scripts that stand for libraries
+        return Binary(name, TEXT, size=source.size, problems=("text, no binary",))
     problem = "empty" if not source.size else "neither ELF, fatbin, archive nor PTX"
     return Binary(name, UNKNOWN, size=source.size, problems=(problem,))
 
@@ -191,4 +194,4 @@ def _once(values: Iterable[str]) -> List[str]:
     return list(dict.fromkeys(values))
 
 
-__all__ = ["ARCHIVE", "CUBIN", "EXECUTABLE", "FATBIN", "FOREIGN", "LIBRARY", "OBJECT", "PTX_TEXT", "UNKNOWN", "Binary", "Unreadable", "examine"]  # fmt: skip
+__all__ = ["ARCHIVE", "CUBIN", "EXECUTABLE", "FATBIN", "FOREIGN", "LIBRARY", "OBJECT", "PTX_TEXT", "TEXT", "UNKNOWN", "Binary", "Unreadable", "examine"]  # fmt: skip

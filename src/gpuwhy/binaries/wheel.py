@@ -9,7 +9,7 @@ import zlib
 from typing import Callable, Iterator, List, NamedTuple, Optional, Tuple
 
 from .elf import MAGIC
-from .examining import UNKNOWN, Binary, examine
+from .examining import TEXT, UNKNOWN, Binary, examine
 from .reading import CHUNK, MemorySource, Unreadable
 from .sieve import Sieve
 
@@ -128,7 +128,7 @@ class Wheel:
         except _BROKEN as error:
             problems.append("the wheel is damaged here: %s" % error)
         binary = examine(MemorySource(b"".join(parts), name) if size <= IN_MEMORY else sieve.result())
-        if binary.kind == UNKNOWN and not binary.machine and not problems:
+        if binary.kind in (TEXT, UNKNOWN) and not binary.machine and not problems:
             return None
         return binary._replace(problems=tuple(problems + sieve.problems) + binary.problems)
 

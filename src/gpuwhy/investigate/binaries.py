@@ -9,7 +9,7 @@ import msgspec
 
 from gpuwhy.binaries.code_sets import CodeSet, code_sets
 from gpuwhy.binaries.device_code import SEARCHED_BYTES, DeviceCode
-from gpuwhy.binaries.examining import CUBIN, EXECUTABLE, LIBRARY, UNKNOWN, Binary, examine
+from gpuwhy.binaries.examining import CUBIN, EXECUTABLE, LIBRARY, TEXT, UNKNOWN, Binary, examine
 from gpuwhy.binaries.payload import toolkit_of
 from gpuwhy.binaries.reading import FileSource, Source, Unreadable
 from gpuwhy.investigate.binary_files import binaries_under
