@@ -53,7 +53,7 @@ def environment(root: Path) -> Path:
 def torch(packages: Path, defines: str = TORCH_ERROR, cuda: tuple[Path, ...] = ()) -> Path:
     """A torch as its wheel lays it out: its dependencies, its libraries, and the module that needs them all."""
     lib = packages / "torch/lib"
-    wheels = "$ORIGIN/../../nvidia/cuda_runtime/lib:$ORIGIN"
+    wheels = "$ORIGIN/../../nvidia/cuda_runtime/lib:$ORIGIN/../../nvidia/cu13/lib:$ORIGIN"
     library(lib / "libtorch_global_deps.so", "", cuda, runpath=wheels)
     c10 = library(lib / "libc10.so", f"void {defines}(void) {{}}")
     whole = library(lib / "libtorch.so", "void torch(void) {}", (c10,), runpath="$ORIGIN")
