@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas of ``gpuwhy diagnose`` and ``gpuwhy inspect``, ``docs/*.schema.json``, from the types.
+"""Writes the JSON Schemas of ``gpuwhy diagnose``, ``inspect`` and ``trace``, ``docs/*.schema.json``, from the types.
 
 Run: ``python -m scripts.make_schema``; with ``--check`` it only says whether the file is up to date (exit status 1).
 """
@@ -10,12 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gpuwhy.reports import binaries_json
+from gpuwhy.reports import binaries_json, trace_json
 from gpuwhy.reports.json import SCHEMA_VERSION, schema
 
 DOCS = Path(__file__).parents[1] / "docs"
 SCHEMA_FILE = DOCS / "diagnosis.schema.json"
 INSPECT_SCHEMA_FILE = DOCS / "inspect.schema.json"
+TRACE_SCHEMA_FILE = DOCS / "trace.schema.json"
 
 
 def schema_text() -> str:
@@ -26,6 +27,11 @@ def schema_text() -> str:
 def inspect_schema_text() -> str:
     """The schema of an inspection as it stands in ``docs``."""
     return _text("inspection", "inspect", binaries_json.SCHEMA_VERSION, binaries_json.schema())
+
+
+def trace_schema_text() -> str:
+    """The schema of a trace as it stands in ``docs``."""
+    return _text("trace", "trace", trace_json.SCHEMA_VERSION, trace_json.schema())
 
 
 def _text(subject: str, command: str, version: str, schema: dict[str, Any]) -> str:
@@ -40,7 +46,12 @@ def _text(subject: str, command: str, version: str, schema: dict[str, Any]) -> s
 
 def main() -> int:
     stale = 0
-    for file, text in ((SCHEMA_FILE, schema_text()), (INSPECT_SCHEMA_FILE, inspect_schema_text())):
+    schemas = (
+        (SCHEMA_FILE, schema_text()),
+        (INSPECT_SCHEMA_FILE, inspect_schema_text()),
+        (TRACE_SCHEMA_FILE, trace_schema_text()),
+    )
+    for file, text in schemas:
         if "--check" not in sys.argv[1:]:
             file.write_text(text, encoding="utf-8")
         elif not file.is_file() or file.read_text(encoding="utf-8") != text:

@@ -14,6 +14,7 @@ COMMANDS = {
     "diagnose": "Find out why a service crashed or will not start.",
     "collect": "Take a snapshot of a target, to diagnose it elsewhere.",
     "inspect": "Which GPUs binaries have code for, and whether yours runs them.",
+    "trace": "From a traceback or a line of source to what makes it fail.",
     "cause": "Print the documentation of a cause.",
     "causes": "List the catalogue of causes.",
 }

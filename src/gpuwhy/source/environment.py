@@ -105,8 +105,9 @@ class Environment:
         return self._wrapped[id(scope)]
 
     def _found_wrapper(self, scope: Scope) -> tuple[str, str, ast.expr | None] | None:
-        for call in walk(*scope.body, into_functions=False):
-            if not isinstance(call, (ast.Call, ast.Subscript, ast.Compare)):
+        # functions inside too: a factory gives back one that reads the variable it was made for
+        for call in walk(*scope.body):
+            if not isinstance(call, (ast.Call, ast.Subscript, ast.Compare)) or "_scope" not in call.__dict__:
                 continue
             touch = self.direct(call)
             if touch and touch.key is not None and touch.is_read:
@@ -124,11 +125,17 @@ class Environment:
         return None
 
     def _parameter(self, node: ast.expr, scope: Scope) -> str:
+        """The parameter of a function that an expression is; empty when it is none."""
+        return node.id if isinstance(node, ast.Name) and self._owner_of_parameter(node) is scope else ""
+
+    def _owner_of_parameter(self, node: ast.expr) -> Scope | None:
+        """The function whose parameter a name is."""
         if not isinstance(node, ast.Name):
-            return ""
+            return None
         bindings, found = self._resolver.lookup(node.id, scope_of(node))
-        is_parameter = found is scope and bool(bindings) and all(binding.kind == "param" for binding in bindings)
-        return node.id if is_parameter and not (scope.is_method() and bindings[0].index == 0) else ""
+        if found is None or found.kind != "function" or any(binding.kind != "param" for binding in bindings):
+            return None
+        return None if found.is_method() and bindings[0].index == 0 else found
 
     def through(self, value: Value, call: ast.Call) -> Touch | None:
         """The touch that a call of a wrapper, or of a method of a descriptor, is."""
@@ -234,9 +241,11 @@ class Environment:
                 if owner:
                     descriptors[id(owner)] = owner
                     touch.kind += ".descriptor"
-            elif self._parameter(touch.key, around):
-                wrappers[id(around)] = around
-                touch.kind += ".wrapper"
+            else:
+                function = self._owner_of_parameter(touch.key)
+                if function and not isinstance(function.node, ast.Lambda):
+                    wrappers[id(function)] = function
+                    touch.kind += ".wrapper"
 
     def _suspects(self, tests: bool) -> Iterator[ast.AST]:
         seen: set[int] = set()
@@ -266,8 +275,8 @@ class Environment:
                 touch = Touch(wrapped[1], call, names, given, None, scope.qualname)
                 found.append(touch)
                 if not names:
-                    around = scope_of(call).function()
-                    if around.kind == "function" and self.wrapper(around):
+                    around = self._owner_of_parameter(given)
+                    if around and not isinstance(around.node, ast.Lambda) and self.wrapper(around):
                         wrappers[id(around)] = around
                         touch.kind += ".wrapper"
 

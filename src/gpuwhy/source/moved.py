@@ -104,7 +104,10 @@ def _everywhere(trees: Trees, name: str) -> Iterator[FoundSymbol]:
 def _nearest(resolver: Resolver, home: Module | None, module: str, name: str) -> list[str]:
     """Names like it: in its module, or in the package when the module is gone."""
     if home is not None:
-        known = {each for each in home.facts.bound if not each.startswith("__")} | set(resolver.table(home))
+        known = set(home.facts.bound) | set(resolver.table(home))
+        for binding in home.scope.named("*"):
+            starred = resolver.trees.module(binding.source[0]) if binding.source else None
+            known |= set(starred.facts.bound) if starred else set()
         return difflib.get_close_matches(name, sorted(known)[:_MAX_NAMES], 5, 0.7)
     tree = resolver.trees.open(module.partition(".")[0])
     modules = (

@@ -1,0 +1,69 @@
+"""Writes the answer of a trace to standard output or a file; the guard first, as soon as it is known."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+
+from gpuwhy.reports import trace as text
+from gpuwhy.reports import trace_absence, trace_json
+from gpuwhy.source.answers import Absence, Moved, Trace
+
+_STYLES = {
+    text.HEADING: "bold cyan",
+    text.ANSWER: "bold",
+    text.NOTE: "dim",
+    text.QUOTE: "dim",
+    text.SWALLOWED: "yellow",
+}
+
+
+class Writer:
+    """``form`` is ``text`` or ``json``. Raises OSError when it writes."""
+
+    def __init__(self, form: str, verbose: bool, path: Path | None) -> None:
+        self._form = form
+        self._verbose = verbose
+        self._path = path
+        self._has_begun = False
+
+    def begin(self, trace: Trace) -> None:
+        """Show the guard while the rest is being worked out."""
+        if self._form == "text" and self._path is None:
+            self._show(text.first_lines(trace))
+            sys.stdout.flush()
+            self._has_begun = True
+
+    def finish(self, answer: Trace | Absence | Moved) -> None:
+        if self._form == "json":
+            self._put(trace_json.render(answer))
+        elif isinstance(answer, Trace):
+            lines = text.rest_lines(answer, self._verbose) if self._has_begun else text.lines(answer, self._verbose)
+            self._show(lines)
+        else:
+            self._show(trace_absence.lines(answer, self._verbose))
+        sys.stdout.flush()
+
+    def _show(self, lines: Iterable[text.Line]) -> None:
+        if (
+            self._path is None
+            and sys.stdout.isatty()
+            and not os.environ.get("NO_COLOR")
+            and os.environ.get("TERM") != "dumb"
+        ):
+            from rich.console import Console
+            from rich.text import Text
+
+            console = Console(highlight=False, soft_wrap=True)
+            for line, style in lines:
+                console.print(Text(line, style=_STYLES.get(style, "")), soft_wrap=True)
+            return
+        self._put("".join(line + "\n" for line, _ in lines))
+
+    def _put(self, content: str) -> None:
+        if self._path is not None:
+            self._path.write_text(content, encoding="utf-8", errors="replace")
+            return
+        sys.stdout.buffer.write(content.encode("utf-8", "replace"))
