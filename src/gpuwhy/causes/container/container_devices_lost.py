@@ -186,6 +186,7 @@ def _missing(case: Case) -> tuple[Missing, ...]:
 
 
 def _remedies(where: Surroundings) -> tuple[Remedy, ...]:
+    """What brings the devices back is sure and comes first; what keeps them is the engine's and the toolkit's release's."""
     what = "pod" if where.kind == "kubernetes" else "container"
     again = Remedy(
         kind="container", name="restart", value=f"recreate the {what}",
@@ -195,20 +196,20 @@ def _remedies(where: Surroundings) -> tuple[Remedy, ...]:
         kind="config", name="nvidia-container-runtime mode", value="cdi",
         summary="For good: give the devices by CDI, which the engine tells systemd of",
         commands=("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml", "nvidia-ctk config --in-place --set nvidia-container-runtime.mode=cdi"),
-        limits=("needs a container toolkit and an engine that know CDI",), cost="the container has to be created again",
+        is_sure=False, limits=("needs a container toolkit and an engine that know CDI",), cost="the container has to be created again",
     )  # fmt: skip
     links = Remedy(
-        kind="config", name="nvidia-ctk create-dev-char-symlinks", value="--create-all", rank=1,
+        kind="config", name="nvidia-ctk create-dev-char-symlinks", value="--create-all", rank=1, is_sure=False,
         summary="Make the links in /dev/char by which systemd and runc find the devices (at every boot)",
         commands=("nvidia-ctk system create-dev-char-symlinks --create-all",),
     )  # fmt: skip
     driver = Remedy(
-        kind="config", name="cgroup driver", value="cgroupfs", rank=2,
+        kind="config", name="cgroup driver", value="cgroupfs", rank=2, is_sure=False,
         summary="Let the engine manage control groups itself: native.cgroupdriver=cgroupfs in /etc/docker/daemon.json", cost="the daemon is restarted",
     )  # fmt: skip
     devices = Remedy(
-        kind="flag", name="--device", value="/dev/nvidia0",
-        summary="Give the devices explicitly as well: --device /dev/nvidia0 --device /dev/nvidiactl --device /dev/nvidia-uvm ...",
+        kind="flag", name="--device", value="/dev/nvidia0", is_sure=False,
+        summary="For good: give the devices explicitly as well: --device /dev/nvidia0 --device /dev/nvidiactl --device /dev/nvidia-uvm ...",
         cost="the container has to be created again",
     )  # fmt: skip
     if where.kind == "kubernetes":

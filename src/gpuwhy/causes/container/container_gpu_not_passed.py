@@ -321,7 +321,8 @@ def _remedies(case: Case, match: Match, where: Surroundings, lacks_compute: bool
             Remedy(kind="config", name="default-runtime", value="nvidia", summary="Let image builds see the GPU: default-runtime nvidia in /etc/docker/daemon.json (classic builder)", is_sure=False),
             Remedy(kind="patch", name="Dockerfile", value="no GPU code at build time", summary="Move the step that needs the GPU from the image's build to the container's start"),
         )  # fmt: skip
-    return (*_passing(where, is_sure=True), *((capability,) if where.asks_for_gpu else ()))
+    is_hooked = where.asks_for_gpu or where.kind not in ("kubernetes", "podman", "apptainer")
+    return (*_passing(where, is_sure=True), *((capability,) if is_hooked else ()))
 
 
 def _passing(where: Surroundings, *, is_sure: bool) -> tuple[Remedy, ...]:

@@ -70,23 +70,32 @@ def package_build(component: str, driver: DriverCuda | None) -> Remedy:
 
 
 def compatibility(case: Case, release: str | None) -> tuple[Remedy, ...]:
-    """NVIDIA's forward-compatibility libcuda: for data-centre GPUs only, none where the card is known to be another."""
+    """NVIDIA's forward-compatibility libcuda: for data-centre GPUs only, none where the card is known to be another.
+
+    One way of it: vLLM's variable where the release knows it, else the package. The driver has to stay in sight.
+    """
     is_consumer = cuda.is_consumer_gpu(case)
     if is_consumer or (is_consumer is None and case.engine not in _IN_DATA_CENTRES):
         return ()
-    bridge = Remedy(
-        kind="system-package", name="cuda-compat", value=f"match:CUDA {release}" if release else "match:program CUDA",
-        summary="Put NVIDIA's compatibility libcuda in front of the driver's (package cuda-compat, its folder first on LD_LIBRARY_PATH)",
-        is_sure=False, limits=("data-centre GPUs only: elsewhere CUDA then stops with error 804",),
-    )  # fmt: skip
     if case.engine != "vllm" or not _knows_the_switch(case):
-        return (bridge,)
+        return bridge(release)
     switch = Remedy(
         kind="env", name="VLLM_ENABLE_CUDA_COMPATIBILITY", value="1",
-        summary="Let vLLM load the compatibility libcuda that its image carries", is_sure=False, rank=1,
+        summary="Let vLLM load the compatibility libcuda (package cuda-compat), which its image carries", is_sure=is_consumer is False,
         limits=("data-centre GPUs only", "needs a vLLM release that knows the variable, and the compat folder in the image"),
     )  # fmt: skip
-    return (switch, bridge)
+    return (switch,)
+
+
+def bridge(release: str | None) -> tuple[Remedy, ...]:
+    """The package with the compatibility libcuda of a CUDA release."""
+    return (
+        Remedy(
+            kind="system-package", name="cuda-compat", value=f"match:CUDA {release}" if release else "match:program CUDA",
+            summary="Put NVIDIA's compatibility libcuda in front of the driver's (package cuda-compat, its folder first on LD_LIBRARY_PATH)",
+            is_sure=False, limits=("data-centre GPUs only: elsewhere CUDA then stops with error 804",),
+        ),
+    )  # fmt: skip
 
 
 def _knows_the_switch(case: Case) -> bool:
@@ -96,18 +105,19 @@ def _knows_the_switch(case: Case) -> bool:
 
 
 def builds(case: Case, component: str | None, where: Surroundings, driver: DriverCuda | None) -> tuple[Remedy, ...]:
-    """Other builds of what fails: the image when it runs in one, the torch wheel or the library itself."""
-    found: list[Remedy] = []
-    if where.is_container or case.engine in ENGINES_WITH_IMAGES:
-        found.append(older_image(case, driver))
+    """Another build of what fails, one way of it: the image when it runs in one, else the torch wheel or the library.
+
+    An engine that is published as image and as package gets the image too, where no torch wheel is known to do.
+    """
+    if where.is_container:
+        return (older_image(case, driver),)
     is_of_torch = component is None or component in _OF_TORCH
     wheel = torch_build(driver) if is_of_torch and case.engine not in ("ollama", "llama.cpp", "tensorrt-llm") else None
     if wheel is not None:
-        found.append(wheel)
+        return (wheel,)
+    image = (older_image(case, driver),) if case.engine in ENGINES_WITH_IMAGES else ()
     named = component if component and component not in ("torch", "driver") else case.engine
-    if named and named != "ollama":
-        found.append(package_build(named, driver))
-    return tuple(found)
+    return (*image, package_build(named, driver)) if named and named != "ollama" else image
 
 
 IN_VAIN = (

@@ -12,6 +12,9 @@ from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.gpu_access import GpuAccess
 
+DRIVER_FIRST = "/usr/local/nvidia/lib64:/usr/local/nvidia/lib"
+"""The folders into which engines of containers mount the host's driver, as a value of LD_LIBRARY_PATH."""
+
 _CACHE_LINE = re.compile(r"libcuda\.so\.1 \([^)]{1,60}\) => (?P<path>/\S{1,300})")
 _MAPPED = re.compile(r"^[0-9a-f]{8,16}-[0-9a-f]{8,16} \S{4} \S{1,40} .{0,60}?(?P<path>/\S{0,300}libcuda\.so\S{0,30})")
 _LOADED = re.compile(r"(?:calling init:|libcuda\.so(?:\.1)? =>|loaded|using|Loading|library=|dlopen\W{1,3}) ?(?P<path>/\S{0,300}/libcuda\.so[.\d]{0,20})")  # fmt: skip

@@ -199,7 +199,7 @@ def _verdict(
         explains=case.explains(match, *case.all(errors.NVML_MISMATCH.name)[:1]),
         missing=_missing(case, versions, certainty),
         rivals=("libcuda-shadowed",) if certainty is not Certainty.PROVEN else (),
-        remedies=_remedies(case, versions),
+        remedies=_remedies(case, versions, is_open=certainty is Certainty.POSSIBLE),
         not_remedies=_in_vain(case, versions),
         strength=strength,
     )  # fmt: skip
@@ -234,7 +234,7 @@ def _is_held_back(case: Case, versions: Versions) -> bool:
     return versions.is_other_branch and case.found("package-version") is not None
 
 
-def _remedies(case: Case, versions: Versions) -> tuple[Remedy, ...]:
+def _remedies(case: Case, versions: Versions, *, is_open: bool) -> tuple[Remedy, ...]:
     version = versions.library or ""
     repair = Remedy(
         kind="system-package", name="nvidia driver packages", value="repair",
@@ -262,7 +262,18 @@ def _remedies(case: Case, versions: Versions) -> tuple[Remedy, ...]:
         kind="system-package", name="nvidia driver packages", value="hold", rank=5, is_sure=False,
         summary="So that it does not come back: exclude the driver packages from unattended upgrades (apt-mark hold)",
     )  # fmt: skip
+    if is_open and place.read_surroundings(case).is_container:
+        return (reboot, _drivers_first(), reload, repair, again)
     return (reboot, reload, repair, hold, again)
+
+
+def _drivers_first() -> Remedy:
+    """In a container the same words also come from a copy of libcuda that the image carries (libcuda-shadowed)."""
+    return Remedy(
+        kind="env", name="LD_LIBRARY_PATH", value=libcuda.DRIVER_FIRST, is_sure=False,
+        summary="When the host's own nvidia-smi works: let the container search the folders into which the host's driver is mounted before /usr/local/cuda/compat",
+        check=("ldconfig -p | grep libcuda.so.1",),
+    )  # fmt: skip
 
 
 def _in_vain(case: Case, versions: Versions) -> tuple[NotARemedy, ...]:

@@ -196,7 +196,7 @@ def _missing(case: Case) -> tuple[Missing, ...]:
 
 
 def _remedies(match: Match, state: State) -> tuple[Remedy, ...]:
-    is_absent = match.sign == "uvm-module-fails"
+    is_absent = match.sign == "uvm-module-fails" and "fatal error" not in match.text
     load = Remedy(
         kind="kernel", name="nvidia_uvm", value="load" if is_absent else "reload",
         summary="Load the module and make its device files" if is_absent else "Stop what uses the GPUs, then unload and load the module",

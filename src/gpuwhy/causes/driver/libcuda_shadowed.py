@@ -10,6 +10,7 @@ from gpuwhy.causes.container._place import Surroundings
 from gpuwhy.causes.driver import _cuda_errors as errors
 from gpuwhy.causes.driver import _libcuda as libcuda
 from gpuwhy.causes.driver import _program_cuda as cuda
+from gpuwhy.causes.driver._driver_remedies import newer_driver
 from gpuwhy.causes.driver._libcuda import Libcuda
 from gpuwhy.knowledge import drivers
 from gpuwhy.model.evidence import Evidence
@@ -18,7 +19,6 @@ from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.gpu_access import ContainerSetup, GpuAccess
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_DRIVER_FIRST = "/usr/local/nvidia/lib64:/usr/local/nvidia/lib"
 _COMMAND = "ldconfig -p | grep libcuda.so.1; grep libcuda /proc/PID/maps; echo $LD_LIBRARY_PATH"
 
 
@@ -187,9 +187,9 @@ def _verdict(
         explains=case.explains(match),
         missing=_missing(case) if is_open else (),
         rivals=("driver-library-mismatch", "driver-too-old") if is_open else (),
-        remedies=_remedies(case, copy, where or place.read_surroundings(case)),
+        remedies=_remedies(case, match, copy, where or place.read_surroundings(case)),
         not_remedies=(
-            NotARemedy("a newer driver", "the copy stays in front of it"),
+            *(() if _may_be_old(case, match) else (NotARemedy("a newer driver", "the copy stays in front of it"),)),
             NotARemedy("reinstalling torch or the engine", "libcuda belongs to the driver and comes with no wheel of theirs"),
         ),
         strength=strength,
@@ -206,13 +206,13 @@ def _missing(case: Case) -> tuple[Missing, ...]:
     return tuple(each for each in asked if each is not None)
 
 
-def _remedies(case: Case, copy: Libcuda | None, where: Surroundings) -> tuple[Remedy, ...]:
+def _remedies(case: Case, match: Match, copy: Libcuda | None, where: Surroundings) -> tuple[Remedy, ...]:
     if copy is not None and copy.component == "cuda-toolkit":
         return _without("stubs", "the toolkit's stubs folder; it is for linking only")
     found = []
     if where.is_container or copy is None:
         found.append(Remedy(
-            kind="env", name="LD_LIBRARY_PATH", value=_DRIVER_FIRST,
+            kind="env", name="LD_LIBRARY_PATH", value=libcuda.DRIVER_FIRST,
             summary="Search the folders into which the host's driver is mounted first",
             check=("python -c 'import torch; print(torch.cuda.is_available())'",),
             limits=("the folder is that of the host's libcuda in the container: look with find / -name 'libcuda.so.1'",),
@@ -224,7 +224,8 @@ def _remedies(case: Case, copy: Libcuda | None, where: Surroundings) -> tuple[Re
             kind="env", name="VLLM_ENABLE_CUDA_COMPATIBILITY", value="0", rank=1, is_sure=False,
             summary="Keep vLLM from loading the compatibility libcuda of its image",
         ))  # fmt: skip
-    if where.is_container or copy is None:
+    is_wrong_card = match.sign == errors.FORWARD_COMPATIBILITY.name
+    if (where.is_container or copy is None) and not is_wrong_card:
         found.append(Remedy(
             kind="flag", name="--gpus", value="all", is_sure=False,
             summary="Start with --gpus all instead of --runtime nvidia with NVIDIA_VISIBLE_DEVICES",
@@ -240,7 +241,19 @@ def _remedies(case: Case, copy: Libcuda | None, where: Surroundings) -> tuple[Re
             kind="system-package", name="cuda-compat", value="remove", is_sure=False,
             summary="Remove the package cuda-compat-* from the image: on this driver or card it is not needed, or cannot work",
         ))  # fmt: skip
+    if is_wrong_card:
+        found.append(
+            newer_driver(
+                None, "the image asked for the compatibility libcuda because the driver is older than its CUDA"
+            )
+        )
     return tuple(found)
+
+
+def _may_be_old(case: Case, match: Match) -> bool:
+    """804: the image took the compatibility libcuda because it found the driver too old, and nobody compared the two."""
+    is_refused = match.sign == errors.FORWARD_COMPATIBILITY.name
+    return is_refused and cuda.has_full_release(cuda.read_driver(case), cuda.read_program_cuda(case)) is not True
 
 
 def _without(folder: str, what: str) -> tuple[Remedy, ...]:

@@ -11,6 +11,7 @@ from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.container import _place as place
 from gpuwhy.causes.container._place import Surroundings
+from gpuwhy.causes.distributed._log_lines import fact_texts
 from gpuwhy.causes.driver import _cuda_errors as errors
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact, Unknown
@@ -274,12 +275,12 @@ def _remedies(case: Case, match: Match, seen: Variable, is_ray: bool) -> tuple[R
         if match.sign == "same-gpu-twice":
             own = Remedy(kind="patch", name="user program", value="torch.cuda.set_device(LOCAL_RANK)", summary="Let each rank take the GPU of its local rank before it joins the group", is_sure=False)  # fmt: skip
             each = Remedy(kind="env", name=_VARIABLE, value="one GPU for each rank", summary="Show the processes as many GPUs as there are ranks on the host (none twice)", is_sure=False)  # fmt: skip
-            return (own, each, _fewer_ranks(case))
+            return (own, each, _fewer_ranks(case, match))
         if match.sign == "ordinal-out-of-range":
-            return (variable, _fewer_ranks(case), early)
+            return (variable, _fewer_ranks(case, match), early)
         return (variable, early)
     gpus = Remedy(
-        kind="config", name="num_gpus", value="the GPUs the actor needs",
+        kind="config", name="num_gpus", value="the GPUs the actor needs", is_sure=match.sign == "ray-has-no-gpu",
         summary="Ask Ray for the actor's GPUs (num_gpus of @ray.remote or of the pool; ray start --num-gpus on every node)",
     )  # fmt: skip
     late = Remedy(
@@ -287,17 +288,18 @@ def _remedies(case: Case, match: Match, seen: Variable, is_ray: bool) -> tuple[R
         summary="In the actor: import the engine inside __init__, and call nothing of torch.cuda before it exists",
     )  # fmt: skip
     if match.sign == "ray-has-no-gpu" and ("exceeds" in match.text or "desired" in match.text):
-        return (_fewer_ranks(case), gpus)
-    return (gpus, late)
+        return (_fewer_ranks(case, match), gpus)
+    asked_early = any("torch.cuda" in text for text in fact_texts(case, "processes"))
+    return (late,) if asked_early else (gpus, late)
 
 
 _RANKS = {"vllm": "--tensor-parallel-size", "sglang": "--tp-size", "tensorrt-llm": "--tp_size", "lmdeploy": "--tp", "llama.cpp": "--main-gpu"}  # fmt: skip
 
 
-def _fewer_ranks(case: Case) -> Remedy:
+def _fewer_ranks(case: Case, match: Match) -> Remedy:
     """One rank for each GPU that is visible."""
     return Remedy(
-        kind="flag", name=_RANKS.get(case.engine, "--tensor-parallel-size"), value="lower",
+        kind="flag", name="--data-parallel-size-local" if "DP adjusted" in match.text else _RANKS.get(case.engine, "--tensor-parallel-size"), value="lower",
         summary="Start no more ranks on this machine than GPUs are visible to the process (times pipeline and data parallel size)",
     )  # fmt: skip
 
