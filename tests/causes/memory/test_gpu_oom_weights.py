@@ -204,3 +204,20 @@ def test_tensorrt_cannot_read_an_engine_into_memory(judge_report: Judge) -> None
     first = judge_report(text).findings[0]
     assert first.cause == CAUSE
     assert "defaultAllocator" in first.evidence[0].quote
+
+
+@pytest.mark.parametrize(
+    ("text", "component"),
+    [
+        (
+            'Traceback (most recent call last):\n  File "/app/exllamav3/exllamav3/model/model.py", line 210, in load_gen\nAssertionError: Insufficient space in device allocation\n',
+            "exllamav3",
+        ),
+        (
+            "[ONNXRuntimeError] : 6 : RUNTIME_EXCEPTION : Status Message: /onnxruntime_src/onnxruntime/core/framework/bfc_arena.cc:376 BFCArena::AllocateRawInternal(size_t, bool) Failed to allocate memory for requested buffer of size 2147483648\n",
+            "onnxruntime",
+        ),
+    ],
+)
+def test_allocators_of_other_libraries(judge_report: Judge, finding: Find, text: str, component: str) -> None:
+    assert finding(judge_report(text), CAUSE).component == component

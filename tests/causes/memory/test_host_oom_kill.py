@@ -244,3 +244,16 @@ def test_a_kill_is_seen_behind_the_noise_of_its_supervisor(judge_report: Judge, 
 def test_near_miss_what_is_killed_after_the_engine_said_so(judge_report: Judge) -> None:
     text = "INFO 01-09 multiproc_worker_utils.py:127] Killing local vLLM worker processes\nWorker pid 201 died, exit code: -9\n"
     assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "memory allocation of 2147483648 bytes failed",
+        "fatal error: runtime: out of memory",
+        "fatal error: runtime: cannot allocate memory",
+    ],
+)
+def test_run_times_of_other_languages(judge_report: Judge, line: str) -> None:
+    first = judge_report(line + "\nAborted (core dumped)\n").findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)

@@ -160,3 +160,11 @@ def test_bitsandbytes_for_the_cpu(judge_report: Judge, finding: Find) -> None:
     )
     found = finding(judge_report(text), CAUSE)
     assert (found.component, found.certainty) == ("bitsandbytes", Certainty.POSSIBLE)
+
+
+def test_torchao_leaves_its_operators_out(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "Skipping import of cpp extensions due to incompatible torch version 2.9.0+cu128 for torchao version 0.15.0\n"
+    )
+    found = finding(judge_report(text), CAUSE)
+    assert (found.component, found.certainty) == ("torchao", Certainty.POSSIBLE)

@@ -138,3 +138,20 @@ def test_a_library_that_cures_by_being_chosen_is_not_at_fault(judge_report: Judg
         "tests.--attention-backend triton": "works",
     }
     assert finding(judge_report("INFO vllm engine\n" + ILLEGAL, tests), CAUSE).component == "flashinfer"
+
+
+def test_a_library_whose_kernel_did_not_end_is_only_possible(judge_report: Judge, finding: Find) -> None:
+    text = "RuntimeError: CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasGemmEx( handle, opa, opb, m, n, k)`\n"
+    found = finding(judge_report(text), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert "cuda-major-mismatch" in found.rivals
+
+
+def test_a_kernel_that_torch_compiled(judge_report: Judge, finding: Find) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/tmp/torchinductor_u/ab/cabc.py", line 312, in call\n'
+        "    triton_poi_fused_add_0.run(buf0, arg1_1, 4096)\n"
+        '  File "/opt/venv/lib/python3.12/site-packages/torch/_inductor/runtime/triton_heuristics.py", line 1011, in run\n'
+        "    return launcher(*args)\nRuntimeError: Triton Error [CUDA]: misaligned address\n"
+    )
+    assert finding(judge_report(text), CAUSE).component == "torch"

@@ -126,3 +126,9 @@ def test_a_model_that_overflows_float16_is_known(judge_report: Judge) -> None:
     first = judge_report(text).findings[0]
     assert (first.cause, first.component, first.certainty) == (CAUSE, "vllm", Certainty.LIKELY)
     assert ("flag", "--dtype", "bfloat16") in [(remedy.kind, remedy.name, remedy.value) for remedy in first.remedies]
+
+
+@pytest.mark.parametrize("said", ["outputs nonsense", "returns garbage", "is producing incoherent text"])
+def test_verbs_in_front_of_what_is_wrong(judge_report: Judge, said: str) -> None:
+    first = judge_report(f"[Bug]: Qwen3-30B-A3B-FP8 {said} with vLLM 0.9.0 on L40S\n").findings[0]
+    assert first.cause == CAUSE

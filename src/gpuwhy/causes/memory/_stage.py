@@ -59,7 +59,7 @@ _IN_FRAMES: tuple[tuple[Stage, re.Pattern[str]], ...] = (
     (
         Stage.LOADING,
         re.compile(r"Failed to load model - not enough GPU memory|in (?:load_model|_load_model|load_weights\w{0,20}|create_weights\w{0,20}|get_model|initialize_model|_initialize_model|process_weights_after_loading|load_checkpoint|from_pretrained|_load_pretrained_model|_load_state_dict_into_\w{1,20}|load_state_dict|_load_weights\w{0,20}|safetensors_weights_iterator|load_model_gpu|load_models_gpu|set_module_tensor_to_device|dispatch_model|partially_load|load_and_quantize\w{0,20}|marlin_moe_permute_scales|gptq_marlin_repack|awq_marlin_repack|from_engine|deserialize_cuda_engine|_materialize\w{0,20})\b"
-                   r"|model_loader[/\\]|\berror loading model\b|unable to allocate (?:CUDA\d|backend) ?buffer|load_tensors:|llama_model_load|alloc_tensor_range|unable to load model|could not be created: (?:Model engine|Draft model engine|Drafter)|in get_(?:sharded|partial_sharded|multi_weights\w{0,10}|weights\w{0,10})\b|utils[/\\]weights\.py|transformers[/\\]modeling_utils\.py|deserializeCudaEngine|memory layout cannot be allocated|Insufficient VRAM for model", _F),
+                   r"|model_loader[/\\]|\berror loading model\b|unable to allocate (?:CUDA\d|backend) ?buffer|load_tensors:|llama_model_load|alloc_tensor_range|unable to load model|could not be created: (?:Model engine|Draft model engine|Drafter)|in get_(?:sharded|partial_sharded|multi_weights\w{0,10}|weights\w{0,10})\b|utils[/\\]weights\.py|transformers[/\\]modeling_utils\.py|deserializeCudaEngine|memory layout cannot be allocated|Insufficient VRAM for model|Insufficient space in device allocation", _F),
     ),
     (
         Stage.SERVING,

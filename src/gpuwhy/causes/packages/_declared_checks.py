@@ -245,6 +245,12 @@ CHECKS: tuple[Check, ...] = (
         why="only torch's CUDA builds hold this library",
     ),
     _check(
+        "torchao-operators", "due to incompatible torch version",
+        rf"Skipping import of cpp extensions due to incompatible torch version (?P<have>{_V}) for torchao version (?P<have2>{_V})",
+        "torchao's compiled operators were built for another torch and are left out", "torchao", "torch", is_exact=False, strength=56, direction="match:torch",
+        why="torchao compares torch's release before it loads them",
+    ),
+    _check(
         "torch-without-cuda", "torch not compiled with cuda enabled", r"Torch not compiled with CUDA enabled",
         "the installed torch is a CPU build", "torch", direction="CUDA build", strength=78, why="torch says how it was compiled",
     ),

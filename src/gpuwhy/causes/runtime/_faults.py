@@ -24,6 +24,7 @@ KERNEL_LIBRARIES = frozenset(
 )  # fmt: skip
 BACKEND_FLAG = {"vllm": "--attention-backend", "sglang": "--attention-backend"}
 PACKAGES = {"flashinfer": "flashinfer-python", "sgl-kernel": "sgl-kernel", "flaggems": "flag_gems", "deepgemm": "deep-gemm"}  # fmt: skip
+_COMPILED_BY_TORCH = re.compile(r"torchinductor_|torch[/\\]_inductor[/\\]")
 _DRAFT = re.compile(r"speculative|draft|eagle|\bmtp\b|nextn|medusa", re.IGNORECASE)
 _PREFIX = re.compile(r"prefix[-_ ]cach|radix[-_ ]cache", re.IGNORECASE)
 _GRAPHS = re.compile(r"cuda_?graph|in replay\b|torch\.compile|inductor", re.IGNORECASE)
@@ -38,6 +39,8 @@ def component_of(case: Case, match: Match, experiments: Experiments | Unknown, *
     tried = _named_by_experiments(experiments)
     if tried is not None:
         return tried
+    if "Triton Error" in match.text and any(_COMPILED_BY_TORCH.search(frame.path) for frame in match.frames):
+        return "torch"  # the kernel was written by torch.compile; Triton only launches it
     in_message = first_component([(match.text, False)])
     engine = engine_in_log(case)
     if is_synchronous or engine not in ENGINES:

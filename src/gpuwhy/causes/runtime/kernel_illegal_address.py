@@ -32,6 +32,11 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
         ),
         says("misaligned", ("misaligned address", "misalignedaddress", "misaligned_address"), r"misaligned address|cudaErrorMisalignedAddress|CUDA_ERROR_MISALIGNED_ADDRESS"),
         says("launch-failure", ("unspecified launch failure", "cudaerrorlaunchfailure", "cuda_error_launch_failed", "address space"), r"unspecified launch failure|cudaErrorLaunchFailure|CUDA_ERROR_LAUNCH_FAILED|operation not supported on global/shared address space|CUDA_ERROR_INVALID_ADDRESS_SPACE"),
+        says(
+            "library-failed",
+            ("_status_execution_failed", "_status_internal_error"),
+            r"CUBLAS_STATUS_EXECUTION_FAILED|CUDNN_STATUS_EXECUTION_FAILED|CUSPARSE_STATUS_EXECUTION_FAILED",
+        ),
         says("device-assert", ("device-side assert", "cuda_error_assert", "cudaerrorassert"), r"device-side assert triggered|CUDA_ERROR_ASSERT|cudaErrorAssert"),
         says("assertion", "assertion `", r"\.(?:cu|cuh|py|h):\d{1,6}:.{0,300}(?:block: \[\d.{0,60})?Assertion `(?P<what>[^`]{1,200})` failed"),
         says("mmu-fault", ("xid (", "mmu fault"), r"Xid \([^)]{1,60}\): (?:31|13)\b"),
@@ -101,12 +106,21 @@ def kernel_illegal_address(case: Case, experiments: Experiments | Unknown) -> Ju
     )  # fmt: skip
 
 
-_ORDER = ("sanitizer", "illegal-address", "misaligned", "launch-failure", "device-assert", "mmu-fault")
-_STRENGTH = {"sanitizer": 90, "illegal-address": 60, "misaligned": 60, "launch-failure": 35, "device-assert": 34, "mmu-fault": 28}  # fmt: skip
+_ORDER = (
+    "sanitizer",
+    "illegal-address",
+    "misaligned",
+    "launch-failure",
+    "device-assert",
+    "mmu-fault",
+    "library-failed",
+)
+_STRENGTH = {"sanitizer": 90, "illegal-address": 60, "misaligned": 60, "launch-failure": 35, "device-assert": 34, "mmu-fault": 28, "library-failed": 26}  # fmt: skip
 _STATEMENT = {
     "sanitizer": "the debugger names the access",
     "device-assert": "a check inside a kernel failed",
     "launch-failure": "a kernel ended in a way that CUDA does not name",
+    "library-failed": "a library's kernel did not run to its end; who broke it may have been launched before",
     "mmu-fault": "the driver logs a fault of the GPU's memory unit",
 }
 _LOOKS_UP = re.compile(r"position|rotary|cos_sin|max_position", re.IGNORECASE)
@@ -134,7 +148,7 @@ def _quoted(case: Case, match: Match) -> Evidence:
 def _certainty(
     match: Match, experiments: Experiments | Unknown, hardware: Match | None, *, is_synchronous: bool
 ) -> Certainty:
-    if hardware is not None or match.sign in ("launch-failure", "device-assert", "mmu-fault"):
+    if hardware is not None or match.sign in ("launch-failure", "device-assert", "mmu-fault", "library-failed"):
         return Certainty.POSSIBLE
     if match.sign == "sanitizer":
         return Certainty.PROVEN
@@ -164,6 +178,8 @@ def _rivals(case: Case, match: Match, hardware: Match | None) -> tuple[str, ...]
         return ("p2p-iommu",) if "IO_PAGE_FAULT" in hardware.text else ("ecc", "nvlink-fault", "gpu-xid-other")
     if match.sign == "device-assert":
         return ("context-too-long",)
+    if match.sign == "library-failed":
+        return ("gpu-oom-graph-or-activation", "cuda-major-mismatch", "binary-lacks-arch")
     if match.sign == "mmu-fault":
         return ("gpu-xid-other", "p2p-iommu")
     assertion = case.found("assertion")
