@@ -77,7 +77,7 @@ def test_an_image_build_has_no_gpu(judge_report: Judge, finding: Find) -> None:
     text = LIBCUDA + "#12 ERROR: process \"/bin/sh -c python -c 'import vllm'\" did not complete successfully: exit code: 1\n"  # fmt: skip
     found = finding(judge_report(text), CAUSE)
     assert found.certainty is Certainty.LIKELY
-    assert ("config", "default-runtime", "nvidia") in proposed(found)
+    assert ("config", "docker default-runtime", "nvidia") in proposed(found)
 
 
 def test_a_warning_about_libcuda_explains_the_engines_own_error(judge_report: Judge) -> None:

@@ -403,7 +403,7 @@ _CACHES = {name: name for name in ("flashinfer", "triton", "sglang", "tilelang")
 def _for_mixed(case: Case) -> tuple[Remedy, ...]:
     return (
         Remedy(kind="env", name="CUDA_VISIBLE_DEVICES", value="GPUs of one capability only", summary="Give the process GPUs of one kind only", cost="the other GPUs are not used by this process", rank=0),
-        Remedy(kind="flag", name="--tp" if case.engine == "sglang" else "--tensor-parallel-size", value="group of equal GPUs", summary="Make the tensor-parallel group as large as the group of equal GPUs", is_sure=False),
+        Remedy(kind="flag", name="--tp-size" if case.engine == "sglang" else "--tensor-parallel-size", value="group of equal GPUs", summary="Make the tensor-parallel group as large as the group of equal GPUs", is_sure=False),
     )  # fmt: skip
 
 

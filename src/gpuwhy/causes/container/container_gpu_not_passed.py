@@ -318,7 +318,7 @@ def _remedies(case: Case, match: Match, where: Surroundings, lacks_compute: bool
         return (Remedy(kind="env", name="NVIDIA_VISIBLE_DEVICES", value="all", summary="Name GPUs that exist: indices or UUIDs of nvidia-smi -L"), *_passing(where, is_sure=True))  # fmt: skip
     if _is_image_build(case):
         return (
-            Remedy(kind="config", name="default-runtime", value="nvidia", summary="Let image builds see the GPU: default-runtime nvidia in /etc/docker/daemon.json (classic builder)", is_sure=False),
+            Remedy(kind="config", name="docker default-runtime", value="nvidia", summary="Let image builds see the GPU: default-runtime nvidia in /etc/docker/daemon.json (classic builder)", is_sure=False),
             Remedy(kind="patch", name="Dockerfile", value="no GPU code at build time", summary="Move the step that needs the GPU from the image's build to the container's start"),
         )  # fmt: skip
     is_hooked = where.asks_for_gpu or where.kind not in ("kubernetes", "podman", "apptainer")

@@ -163,6 +163,8 @@ def _of_http(case: Case, component: str | None) -> tuple[Remedy, ...]:
     engine = component or case.engine
     if engine == "ollama":
         return (Remedy(kind="env", name="OLLAMA_HOST", value="127.0.0.1:11435", summary="Let this server listen elsewhere, or use the one that runs", cost="clients need the same OLLAMA_HOST"),)  # fmt: skip
+    if engine == "ray":
+        return (Remedy(kind="flag", name="--port", value="a free port", summary="Start the head with another port: ray start --head --port=FREE", cost="the other nodes must name it too"),)  # fmt: skip
     if engine in TRITON_SERVER:
         texts = " ".join(each.text[:400] for each in case.all("refused"))
         name = (
@@ -173,4 +175,5 @@ def _of_http(case: Case, component: str | None) -> tuple[Remedy, ...]:
             else "--http-port"
         )
         return (Remedy(kind="flag", name=name, value="a free port", summary="Choose other ports (--http-port, --grpc-port, --metrics-port)"),)  # fmt: skip
-    return (Remedy(kind="flag", name="--port", value="a free port", summary="Choose a port that is free", cost="clients must use the new port"),)  # fmt: skip
+    name = "--server-port" if engine == "lmdeploy" else "--port"
+    return (Remedy(kind="flag", name=name, value="a free port", summary="Choose a port that is free", cost="clients must use the new port"),)  # fmt: skip

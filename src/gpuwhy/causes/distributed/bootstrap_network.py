@@ -379,6 +379,8 @@ def _remedies(case: Case, lead: Lead, choice: Choice | None, wall: Evidence | No
         return (Remedy(kind="env", name="VLLM_HOST_IP", value="address of each node", summary="Set VLLM_HOST_IP on each node to its own address", rank=0), *_by_interface(case, lead, choice))  # fmt: skip
     if lead.kind == "address" and "assign" in lead.seen.text:
         return (Remedy(kind="env", name="MASTER_ADDR", value="address of the first node", summary="Name an address that the first node itself has (--dist-init-addr, --master-addr)", rank=0), *_by_interface(case, lead, choice))  # fmt: skip
+    if lead.kind == "route" and "c10d" in lead.seen.text:  # its store takes an address, and no interface
+        return (Remedy(kind="env", name="MASTER_ADDR", value="address of the first node", summary="Name an address of the first node that this node reaches (--master-addr, --rdzv-endpoint)"), firewall, *_by_interface(case, lead, choice)[1:])  # fmt: skip
     if lead.kind == "name":
         return (
             Remedy(kind="env", name="MASTER_ADDR", value="IP address of the first node", summary="Use the address instead of the name"),

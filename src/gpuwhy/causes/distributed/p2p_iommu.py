@@ -263,6 +263,8 @@ def _remedies(case: Case, path: PeerPath) -> tuple[Remedy, ...]:
             limits=("cures NCCL only: an engine's own all-reduce uses peer memory too",),
         )
     ]  # fmt: skip
+    if path.fault is not None:
+        return (*remedies, *_translation_off(cpu, has_parameter=bool(IOMMU_OFF.search(cmdline))))
     if case.engine in ("vllm", "sglang", ""):
         remedies.append(Remedy(kind="flag", name="--disable-custom-all-reduce", summary="With the above: keep the engine's own kernels off peer memory", cost="a little latency", is_sure=False))  # fmt: skip
     if not path.is_clean:
@@ -275,6 +277,14 @@ def _remedies(case: Case, path: PeerPath) -> tuple[Remedy, ...]:
             remedies.append(_boot_parameter(cpu))
         remedies.append(Remedy(kind="kernel", name="iommu", value="pt", summary="Or pass-through only: iommu=pt (faults end, ACS may still redirect)", cost="a reboot", is_sure=False, rank=2))  # fmt: skip
     return tuple(remedies)
+
+
+def _translation_off(cpu: str, *, has_parameter: bool) -> tuple[Remedy, ...]:
+    """The IOMMU itself refused: it has to be off, or to let the addresses through. ACS alone would not do it."""
+    unit = "BIOS IOMMU (AMD-Vi)" if cpu == "amd" else "BIOS VT-d"
+    firmware = Remedy(kind="config", name=unit, value="off", summary="Switch the IOMMU off in the firmware set-up", cost="a reboot; no device pass-through to virtual machines", risk="medium", is_sure=False)  # fmt: skip
+    through = Remedy(kind="kernel", name="iommu", value="pt", summary="Or pass-through only: boot with iommu=pt", cost="a reboot", is_sure=False, rank=2)  # fmt: skip
+    return (firmware, through) if has_parameter else (firmware, _boot_parameter(cpu), through)
 
 
 def _boot_parameter(cpu: str) -> Remedy:

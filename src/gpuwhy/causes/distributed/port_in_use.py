@@ -112,7 +112,7 @@ def port_in_use(case: Case) -> Judgement:
         evidence=(seen, holder) if holder is not None else (seen,),
         explains=case.explains(match, *case.all("refused", "no-socket")),
         missing=(asked,) if asked is not None and holder is None else (),
-        remedies=(*_ports.movers(case, port, component), _stop(port)),
+        remedies=(*_ports.movers(case, port, component), _ray_stop() if component == "ray" else _stop(port)),
         not_remedies=_in_vain(port),
         notes=("Something failed before that; a server that is started again meets what the first one left behind.",) if is_later else (),
         strength=35 if is_later else 75 if is_literal else 55,
@@ -165,6 +165,8 @@ def _component(case: Case, match: Match, port: TakenPort) -> str | None:
         return _ports.TRITON_SERVER[0]
     if case.engine:
         return case.engine
+    if "Ray is trying to start" in match.text:
+        return "ray"
     if "HTTP server socket" in match.text:  # the words of llama.cpp's server, and nobody else's
         return "llama.cpp"
     near = case.component_near(match)
@@ -183,6 +185,14 @@ def _stop(port: TakenPort) -> Remedy:
         limits=("does not help when the server's own workers collide with each other",),
         is_sure=port.role != "queue",
     )
+
+
+def _ray_stop() -> Remedy:
+    """Ray's own processes of an earlier start hold its ports, and only its command finds them all."""
+    return Remedy(
+        kind="service", name="ray", value="stop", summary="Stop the Ray that runs here already, or join it instead of starting another",
+        commands=("ray status", "ray stop"), cost="everything that runs in it ends",
+    )  # fmt: skip
 
 
 def _in_vain(port: TakenPort) -> tuple[NotARemedy, ...]:

@@ -391,8 +391,10 @@ def _remedies(case: Case, wait: Wait) -> tuple[Remedy, ...]:
             cost="10 to 20 minutes once",
             limits=("SGLANG_JIT_DEEPGEMM_PRECOMPILE=false moves the compilation to the first requests instead",),
         ))  # fmt: skip
-    elif _is_slow_storage(case) is not None:
-        remedies.append(Remedy(kind="files", name="weights", value="local disk", summary="Copy the weights to a local disk first"))  # fmt: skip
+    elif (is_slow := _is_slow_storage(case) is not None) or (
+        wait.match is not None and wait.match.sign == "others-loading"
+    ):
+        remedies.append(Remedy(kind="files", name="weights", value="local disk", summary="Copy the weights to a local disk first", is_sure=is_slow))  # fmt: skip
     return tuple(remedies)
 
 
