@@ -39,7 +39,9 @@ def test_a_right_answer() -> None:
 
 
 def test_an_accepted_id_is_not_top_1() -> None:
-    found = score_case(case(f"{WARNING}\n{GATE}\n", cause="no-such-cause", accept=["toolkit-too-old-for-arch"]), "report")
+    found = score_case(
+        case(f"{WARNING}\n{GATE}\n", cause="no-such-cause", accept=["toolkit-too-old-for-arch"]), "report"
+    )
     assert (found.top1, found.accepted, found.top3, found.component) == (False, True, True, None)
     assert not found.in_catalogue
 
