@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
 
 ID = "backend-combination-unsupported"
 
@@ -25,11 +33,11 @@ UNJOINED = "Exception: Capture cuda graph failed: CUDA error: capturing stream h
         "RuntimeError: [TensorRT-LLM][ERROR] Assertion failed: Paged Context FMHA doesn't work with fp8/int8 kv cache currently\n",
     ],
 )
-def test_engines_name_both_features(judge_report, text):
+def test_engines_name_both_features(judge_report: Judge, text: str) -> None:
     assert judge_report(text).findings[0].cause == ID
 
 
-def test_a_capture_that_is_not_joined_asks_for_the_options(judge_report, finding):
+def test_a_capture_that_is_not_joined_asks_for_the_options(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(UNJOINED), ID)
     assert found.certainty.value == "possible"
     assert [missing.key for missing in found.missing] == ["command"]
@@ -37,7 +45,7 @@ def test_a_capture_that_is_not_joined_asks_for_the_options(judge_report, finding
     assert "unjoined" in found.evidence[0].quote
 
 
-def test_the_dispatch_mode_settles_it(judge_report):
+def test_the_dispatch_mode_settles_it(judge_report: Judge) -> None:
     command = "python -m sglang.launch_server --model-path acme/M --enable-deepep-moe --deepep-mode normal"
     first = judge_report(UNJOINED, {"command": command}).findings[0]
     assert (first.cause, first.certainty.value, first.component) == (ID, "proven", "deepep")
@@ -45,13 +53,13 @@ def test_the_dispatch_mode_settles_it(judge_report):
     assert names == ["--deepep-mode", "--disable-cuda-graph"]
 
 
-def test_memory_is_no_remedy_for_a_capture(judge_report, finding):
+def test_memory_is_no_remedy_for_a_capture(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(UNJOINED), ID)
     assert "a smaller memory fraction" in [vain.what for vain in found.not_remedies]
     assert all("mem-fraction" not in remedy.name for remedy in found.remedies)
 
 
-def test_the_draft_model_is_meant_where_the_frame_says_so(judge_report, finding):
+def test_the_draft_model_is_meant_where_the_frame_says_so(judge_report: Judge, finding: Find) -> None:
     text = """Traceback (most recent call last):
   File "/usr/local/lib/python3.12/dist-packages/vllm/config/speculative.py", line 300, in __post_init__
     self.draft_model_config.verify_with_parallel_config(self.draft_parallel_config)
@@ -65,25 +73,25 @@ NotImplementedError: Pipeline parallelism is not supported for this model. Suppo
     assert {"--speculative-config", "--pipeline-parallel-size"} <= {remedy.name for remedy in found.remedies}
 
 
-def test_the_message_names_the_option_to_set(judge_report, finding):
+def test_the_message_names_the_option_to_set(judge_report: Judge, finding: Find) -> None:
     text = "ValueError: Prefix caching is not supported with sliding window. Run with --disable-sliding-window to use prefix caching.\n"
     found = finding(judge_report(text), ID)
     assert "--disable-sliding-window" in [remedy.name for remedy in found.remedies]
 
 
-def test_what_is_required_is_switched_on_in_the_engines_spelling(judge_report, finding):
+def test_what_is_required_is_switched_on_in_the_engines_spelling(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report("llama_init_from_model: V cache quantization requires flash_attn\n"), ID)
     assert ("--flash-attn", "on") in [(remedy.name, remedy.value) for remedy in found.remedies]
 
 
-def test_both_options_in_the_command_prove_it(judge_report, finding):
+def test_both_options_in_the_command_prove_it(judge_report: Judge, finding: Find) -> None:
     text = "ValueError: Speculative decoding is not supported with pipeline parallelism.\n"
     command = "vllm serve acme/M --pipeline-parallel-size 2 --speculative-config '{}'"
     assert finding(judge_report(text), ID).certainty.value == "likely"
     assert finding(judge_report(text, {"command": command}), ID).certainty.value == "proven"
 
 
-def test_both_options_among_those_the_engine_echoed_prove_it(judge_report, finding):
+def test_both_options_among_those_the_engine_echoed_prove_it(judge_report: Judge, finding: Find) -> None:
     text = """[2025-07-01 10:00:00] server_args=ServerArgs(model_path='acme/M', tp_size=16, pp_size={size}, speculative_algorithm='EAGLE')
 ValueError: Pipeline parallelism is incompatible with speculative decoding.
 """
@@ -99,13 +107,13 @@ ValueError: Pipeline parallelism is incompatible with speculative decoding.
         ("ValueError: The quantization method awq is not supported for the current GPU. Minimum capability: 75. Current capability: 70.\n", "quantization-unsupported"),
     ],
 )  # fmt: skip
-def test_near_misses_belong_to_their_own_causes(judge_report, text, cause):
+def test_near_misses_belong_to_their_own_causes(judge_report: Judge, text: str, cause: str) -> None:
     causes = [found.cause for found in judge_report(text).findings]
     assert causes[0] == cause
     assert ID not in causes
 
 
-def test_a_capture_that_an_earlier_fault_broke_is_an_echo(judge_report):
+def test_a_capture_that_an_earlier_fault_broke_is_an_echo(judge_report: Judge) -> None:
     text = """torch.AcceleratorError: CUDA error: an illegal memory access was encountered
 RuntimeError: CUDA error: operation not permitted when stream is capturing
 """
@@ -121,28 +129,39 @@ RuntimeError: CUDA error: operation not permitted when stream is capturing
         "ValueError: The model does not support the chat endpoint because it has no chat template\n",
     ],
 )
-def test_what_the_program_settles_itself_is_no_fault(judge_report, text):
+def test_what_the_program_settles_itself_is_no_fault(judge_report: Judge, text: str) -> None:
     assert ID not in [found.cause for found in judge_report(text).findings]
 
 
-def test_a_refusal_that_names_one_feature_only_stays_open(judge_report, finding):
+def test_a_refusal_that_names_one_feature_only_stays_open(judge_report: Judge, finding: Find) -> None:
     text = "NotImplementedError: Speculative decoding with draft model is not supported yet. Please consider another speculative method.\n"
     found = finding(judge_report(text), ID)
     assert found.certainty.value == "possible"
     assert [missing.key for missing in found.missing] == ["command"]
 
 
-def test_expandable_segments_and_a_memory_pool(judge_report, finding):
+def test_expandable_segments_and_a_memory_pool(judge_report: Judge, finding: Find) -> None:
     text = "AssertionError: Expandable segments are not compatible with memory pool. Please track the issue of vLLM.\n"
     remedies = [(remedy.kind, remedy.name, remedy.value) for remedy in finding(judge_report(text), ID).remedies]
     assert ("env", "PYTORCH_CUDA_ALLOC_CONF", "unset") in remedies
 
 
-def test_one_option_that_wants_a_value_of_another(judge_report):
+def test_one_option_that_wants_a_value_of_another(judge_report: Judge) -> None:
     text = "AssertionError: Please set dp_size > 1. You can use 1 < dp_size <= tp_size to enable DP attention.\n"
     assert judge_report(text).findings[0].cause == "backend-combination-unsupported"
 
 
-def test_the_engine_is_told_by_an_option_that_only_it_has(judge_report):
+def test_the_engine_is_told_by_an_option_that_only_it_has(judge_report: Judge) -> None:
     first = judge_report("ValueError: Setting `swap_space` and `cpu_offload_gb` together is not supported with prefix caching.\n").findings[0]  # fmt: skip
     assert (first.cause, first.component) == ("backend-combination-unsupported", "vllm")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "AssertionError: page_size must be 1 with eagle and topk > 1 on this attention backend\n",
+        "ValueError: Found modules on cpu/disk. Using Exllama backend requires all the modules to be on GPU.You can deactivate exllama backend by setting `disable_exllama=True` in the quantization config object\n",
+    ],
+)
+def test_a_value_or_a_place_that_another_option_demands(judge_report: Judge, text: str) -> None:
+    assert judge_report(text).findings[0].cause == "backend-combination-unsupported"

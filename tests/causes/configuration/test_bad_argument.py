@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
 
 ID = "bad-argument"
 
@@ -28,12 +37,12 @@ ID = "bad-argument"
         ('Error: ArgumentValidation("`max_input_tokens` must be < `max_total_tokens`")\n', "text-generation-inference"),
     ],
 )  # fmt: skip
-def test_parsers_complain_in_many_words(judge_report, text, component):
+def test_parsers_complain_in_many_words(judge_report: Judge, text: str, component: str) -> None:
     first = judge_report(text).findings[0]
     assert (first.cause, first.component) == (ID, component)
 
 
-def test_a_command_that_names_the_program_again(judge_report, finding):
+def test_a_command_that_names_the_program_again(judge_report: Judge, finding: Find) -> None:
     text = "usage: vllm [-h] [-v] {chat,complete,serve} ...\nvllm: error: unrecognized arguments: serve /models/acme --max-model-len 4096\n"
     found = finding(judge_report(text), ID)
     assert found.certainty.value == "proven"
@@ -49,7 +58,7 @@ def test_a_command_that_names_the_program_again(judge_report, finding):
         'Error: unable to start container process: exec: "vllm serve --model /models/x": stat vllm serve --model /models/x: no such file or directory: unknown\n',
     ],
 )
-def test_an_image_that_starts_no_program_needs_one_named(judge_report, finding, text):
+def test_an_image_that_starts_no_program_needs_one_named(judge_report: Judge, finding: Find, text: str) -> None:
     found = finding(judge_report(text), ID)
     assert (found.remedies[0].kind, found.remedies[0].name) == ("container", "command")
     assert "program" in found.remedies[0].summary
@@ -64,24 +73,26 @@ def test_an_image_that_starts_no_program_needs_one_named(judge_report, finding, 
         ("--mem_fraction_static", "vllm", "--gpu-memory-utilization"),
     ],
 )
-def test_a_renamed_option_or_one_of_another_engine_has_its_successor(judge_report, finding, option, program, instead):
+def test_a_renamed_option_or_one_of_another_engine_has_its_successor(
+    judge_report: Judge, finding: Find, option: Any, program: Any, instead: Any
+) -> None:
     found = finding(judge_report(f"{program}: error: unrecognized arguments: {option}\n"), ID)
     assert found.remedies[0].name == instead
 
 
-def test_a_dropped_option_is_left_out(judge_report, finding):
+def test_a_dropped_option_is_left_out(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report("vllm: error: unrecognized arguments: --swap-space 4\n"), ID)
     assert [(remedy.name, remedy.value) for remedy in found.remedies] == [("--swap-space", "remove")]
 
 
-def test_a_service_of_kubernetes_is_renamed_or_its_variable_unset(judge_report, finding):
+def test_a_service_of_kubernetes_is_renamed_or_its_variable_unset(judge_report: Judge, finding: Find) -> None:
     text = "ValueError: VLLM_PORT 'tcp://10.96.12.34:8000' appears to be a URI.\n"
     found = finding(judge_report(text), ID)
     assert ("env", "VLLM_PORT", "unset") in [(remedy.kind, remedy.name, remedy.value) for remedy in found.remedies]
     assert "enableServiceLinks" in [remedy.name for remedy in found.remedies]
 
 
-def test_a_keyword_that_one_package_passes_to_another_is_not_the_users(judge_report):
+def test_a_keyword_that_one_package_passes_to_another_is_not_the_users(judge_report: Judge) -> None:
     text = """Traceback (most recent call last):
   File "/usr/local/lib/python3.12/dist-packages/unsloth/models/llama.py", line 20, in load
     engine = LLM(**arguments)
@@ -101,41 +112,41 @@ TypeError: EngineArgs.__init__() got an unexpected keyword argument 'device'
         'INFO: "POST /v1/chat/completions HTTP/1.1" 400 Bad Request\npydantic_core._pydantic_core.ValidationError: 1 validation error for ChatCompletionRequest\nmessages\n  Input should be a valid list [type=list_type]\n',
     ],
 )
-def test_compilers_installers_and_requests_are_not_meant(judge_report, text):
+def test_compilers_installers_and_requests_are_not_meant(judge_report: Judge, text: str) -> None:
     assert ID not in [found.cause for found in judge_report(text).findings]
 
 
-def test_options_that_exclude_each_other_are_another_cause(judge_report):
+def test_options_that_exclude_each_other_are_another_cause(judge_report: Judge) -> None:
     text = "NotImplementedError: VLLM_USE_V1=1 is not supported with --num-scheduler-steps.\n"
     causes = [found.cause for found in judge_report(text).findings]
     assert causes[0] == "backend-combination-unsupported"
     assert ID not in causes
 
 
-def test_an_option_that_no_release_has_is_checked_by_the_help(judge_report, finding):
+def test_an_option_that_no_release_has_is_checked_by_the_help(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report("vllm: error: unrecognized arguments: --no-such-option 1\n"), ID)
     assert found.remedies[0].check == ("vllm serve --help=all",)
     assert {remedy.kind for remedy in found.remedies} == {"flag"}
 
 
-def test_of_an_engine_without_recorded_options_another_release_may_have_it(judge_report, finding):
+def test_of_an_engine_without_recorded_options_another_release_may_have_it(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report("error: invalid argument: --new-sampler\nusage: llama-server [options]\n"), ID)
     assert [remedy.kind for remedy in found.remedies] == ["flag", "package"]
 
 
-def test_a_refused_value_is_the_users_where_the_command_has_the_option(judge_report, finding):
+def test_a_refused_value_is_the_users_where_the_command_has_the_option(judge_report: Judge, finding: Find) -> None:
     text = "ValueError: 'FLASH' is not a valid AttentionBackend\n"
     assert finding(judge_report(text), ID).certainty.value == "likely"
     given = {"command": "vllm serve acme/M --attention-backend FLASH"}
     assert finding(judge_report(text, given), ID).certainty.value == "proven"
 
 
-def test_a_type_that_a_kernel_refuses_is_not_yet_an_argument(judge_report, finding):
+def test_a_type_that_a_kernel_refuses_is_not_yet_an_argument(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report("ValueError: Unknown dtype: int3\n"), ID)
     assert found.certainty.value == "possible"
 
 
-def test_a_value_that_a_variable_does_not_take(judge_report, finding):
+def test_a_value_that_a_variable_does_not_take(judge_report: Judge, finding: Find) -> None:
     text = (
         "ValueError: Invalid value 'FLASH' for VLLM_ATTENTION_BACKEND. Valid options: ['FLASH_ATTN', 'FLASHINFER'].\n"
     )
@@ -143,13 +154,13 @@ def test_a_value_that_a_variable_does_not_take(judge_report, finding):
     assert (found.remedies[0].kind, found.remedies[0].name) == ("env", "VLLM_ATTENTION_BACKEND")
 
 
-def test_an_option_that_came_later_names_the_release(judge_report, finding):
+def test_an_option_that_came_later_names_the_release(judge_report: Judge, finding: Find) -> None:
     text = "vLLM API server version 0.9.2\nvllm: error: unrecognized arguments: --async-scheduling\n"
     found = finding(judge_report(text, {"packages.vllm": "0.9.2"}), "bad-argument")
     assert ("package", "vllm", ">=0.10.0") in {(r.kind, r.name, r.value) for r in found.remedies}
 
 
-def test_of_an_option_that_is_gone_no_newer_release_is_proposed(judge_report, finding):
+def test_of_an_option_that_is_gone_no_newer_release_is_proposed(judge_report: Judge, finding: Find) -> None:
     text = "vllm: error: unrecognized arguments: --multi-step-stream-outputs-x --num-scheduler-steps 8\n"
     found = finding(judge_report("vllm: error: unrecognized arguments: --enable-lora-bias\n", {"packages.vllm": "0.12.0"}), "bad-argument")  # fmt: skip
     assert "package" not in {r.kind for r in found.remedies}
@@ -157,6 +168,20 @@ def test_of_an_option_that_is_gone_no_newer_release_is_proposed(judge_report, fi
     assert "package" not in {r.kind for r in finding(judge_report(text), "bad-argument").remedies}
 
 
-def test_a_misspelled_option_leads_to_the_one_that_exists(judge_report, finding):
+def test_a_misspelled_option_leads_to_the_one_that_exists(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report("vllm: error: unrecognized arguments: --max-model-length 4096\n"), "bad-argument")
     assert found.remedies[0].name == "--max-model-len"
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("vllm serve: error: argument --kv-transfer-config: Invalid JSON string: {kv_connector:X,kv_role:kv_both}\n", "--kv-transfer-config"),
+        ("Usage: vllm-deploy [OPTIONS]\nTry 'vllm-deploy --help' for help.\n\nError: Invalid value for '--tensor-parallel-size': 'auto' is not a valid integer.\n", "--tensor-parallel-size"),
+    ],
+)  # fmt: skip
+def test_a_value_that_no_release_takes_is_not_upgraded_away(
+    judge_report: Judge, finding: Find, text: str, option: Any
+) -> None:
+    found = finding(judge_report(text), ID)
+    assert [(remedy.kind, remedy.name) for remedy in found.remedies] == [("flag", option)]

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
 
 ID = "context-too-long"
 
@@ -28,12 +36,12 @@ terminate called after throwing an instance of 'c10::AcceleratorError'
         ("openai.BadRequestError: Error code: 400 - {'message': \"This model's maximum context length is 4096 tokens. However, you requested 4512 tokens (4000 in the messages, 512 in the completion).\"}\n", "vllm"),
     ],
 )  # fmt: skip
-def test_each_engine_says_it_in_its_own_words(judge_report, text, component):
+def test_each_engine_says_it_in_its_own_words(judge_report: Judge, text: str, component: str) -> None:
     first = judge_report(text).findings[0]
     assert (first.cause, first.component) == (ID, component)
 
 
-def test_the_start_is_cured_by_the_length_that_the_model_has(judge_report, finding):
+def test_the_start_is_cured_by_the_length_that_the_model_has(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(VLLM), ID)
     assert found.certainty.value == "proven"
     assert ("--max-model-len", "32768") in [(remedy.name, remedy.value) for remedy in found.remedies]
@@ -41,20 +49,20 @@ def test_the_start_is_cured_by_the_length_that_the_model_has(judge_report, findi
     assert ("--context-length", "40960") in [(remedy.name, remedy.value) for remedy in other.remedies]
 
 
-def test_the_override_is_never_advised(judge_report, finding):
+def test_the_override_is_never_advised(judge_report: Judge, finding: Find) -> None:
     for text in (VLLM, SGLANG):
         found = finding(judge_report(text), ID)
         assert all("ALLOW" not in remedy.name or remedy.value == "unset" for remedy in found.remedies)
         assert any("ALLOW" in vain.what for vain in found.not_remedies)
 
 
-def test_the_messages_own_advice_is_no_sign_that_the_check_was_switched_off(judge_report, finding):
+def test_the_messages_own_advice_is_no_sign_that_the_check_was_switched_off(judge_report: Judge, finding: Find) -> None:
     assert all(remedy.kind != "env" for remedy in finding(judge_report(VLLM), ID).remedies)
     forced = "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1 vllm serve acme/M\n" + VLLM
     assert "VLLM_ALLOW_LONG_MAX_MODEL_LEN" in [r.name for r in finding(judge_report(forced), ID).remedies]
 
 
-def test_an_assertion_with_the_models_bound_is_the_length(judge_report):
+def test_an_assertion_with_the_models_bound_is_the_length(judge_report: Judge) -> None:
     judgement = judge_report(ASSERTED.format(bound=40960))
     first = judgement.findings[0]
     assert (first.cause, first.certainty.value) == (ID, "proven")
@@ -62,12 +70,12 @@ def test_an_assertion_with_the_models_bound_is_the_length(judge_report):
     assert "VLLM_ALLOW_LONG_MAX_MODEL_LEN" in [remedy.name for remedy in first.remedies]
 
 
-def test_an_assertion_with_another_bound_is_a_kernels(judge_report):
+def test_an_assertion_with_another_bound_is_a_kernels(judge_report: Judge) -> None:
     causes = [found.cause for found in judge_report(ASSERTED.format(bound=151936)).findings]
     assert causes[0] == "kernel-illegal-address"
 
 
-def test_an_assertion_alone_asks_for_the_number_of_positions(judge_report, finding):
+def test_an_assertion_alone_asks_for_the_number_of_positions(judge_report: Judge, finding: Find) -> None:
     text = "Assertion `index out of bounds: 0 <= tmp16 < 40960` failed.\nRuntimeError: CUDA error: device-side assert triggered\n"
     facts = {"command": "vllm serve acme/Model --max-model-len 131072"}
     found = finding(judge_report(text, facts), ID)
@@ -79,7 +87,7 @@ def test_an_assertion_alone_asks_for_the_number_of_positions(judge_report, findi
     assert ID not in [found.cause for found in others]
 
 
-def test_a_full_cache_is_another_cause(judge_report):
+def test_a_full_cache_is_another_cause(judge_report: Judge) -> None:
     text = "ValueError: The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache (52000). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine.\n"
     causes = [found.cause for found in judge_report(text).findings]
     assert causes[0] == "gpu-oom-kv-cache"
@@ -93,18 +101,18 @@ def test_a_full_cache_is_another_cause(judge_report):
         "llama_context: n_ctx_per_seq (65536) > n_ctx_train (32768) -- possible training context overflow\n",
     ],
 )
-def test_a_server_that_goes_on_has_no_fault(judge_report, text):
+def test_a_server_that_goes_on_has_no_fault(judge_report: Judge, text: str) -> None:
     assert ID not in [found.cause for found in judge_report(text).findings]
 
 
-def test_a_request_is_cured_by_less_text_or_a_higher_limit(judge_report, finding):
+def test_a_request_is_cured_by_less_text_or_a_higher_limit(judge_report: Judge, finding: Find) -> None:
     text = "ValueError: Requested tokens (2301) exceed context window of 2048\n"
     remedies = [(remedy.name, remedy.value) for remedy in finding(judge_report(text), ID).remedies]
     assert ("--ctx-size", "higher") in remedies
     assert ("max_tokens", "lower") in remedies
 
 
-def test_a_refused_request_is_not_why_a_server_died(judge_report, finding):
+def test_a_refused_request_is_not_why_a_server_died(judge_report: Judge, finding: Find) -> None:
     text = """ERROR 01-01 [serving_chat.py:200] Error in preprocessing prompt inputs
 Traceback (most recent call last):
   File "/usr/local/lib/python3.12/dist-packages/vllm/entrypoints/openai/serving_engine.py", line 500, in _validate_input
@@ -135,5 +143,16 @@ torch.AcceleratorError: CUDA error: an illegal memory access was encountered
         ),
     ],
 )
-def test_the_product_that_was_configured_is_named(judge_report, finding, text, component):
+def test_the_product_that_was_configured_is_named(
+    judge_report: Judge, finding: Find, text: str, component: str
+) -> None:
     assert finding(judge_report(text), "context-too-long").component == component
+
+
+def test_a_prompt_that_ollama_cuts(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "The answers ignore most of my document, it only gives gibberish.\n"
+        'time=2025-02-01T12:00:00.000Z level=WARN source=runner.go:129 msg="truncating input prompt" limit=2048 prompt=7312 keep=4 new=2048\n'
+    )
+    found = finding(judge_report(text), "context-too-long")
+    assert (found.component, found.certainty.value) == ("ollama", "likely")

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
 
 ID = "model-arch-unsupported"
 
@@ -43,12 +51,14 @@ LISTED = "ValueError: Model architectures ['Qwen3VLMoeForConditionalGeneration']
         ("ValueError: Tokenizer class Qwen2Tokenizer does not exist or is not currently imported.\n", "transformers"),
     ],
 )  # fmt: skip
-def test_each_program_says_it_in_its_own_words(judge_report, text, component):
+def test_each_program_says_it_in_its_own_words(judge_report: Judge, text: str, component: str) -> None:
     first = judge_report(text).findings[0]
     assert (first.cause, first.component) == (ID, component)
 
 
-def test_the_sentence_is_quoted_and_the_release_that_knows_the_model_is_computed(judge_report, finding):
+def test_the_sentence_is_quoted_and_the_release_that_knows_the_model_is_computed(
+    judge_report: Judge, finding: Find
+) -> None:
     found = finding(judge_report(TRANSFORMERS), ID)
     assert "does not recognize this architecture" in found.evidence[0].quote
     remedies = {(remedy.kind, remedy.name): remedy.value for remedy in found.remedies}
@@ -56,23 +66,23 @@ def test_the_sentence_is_quoted_and_the_release_that_knows_the_model_is_computed
     assert remedies[("package", "vllm")] == ">=0.8.4"
 
 
-def test_an_engine_that_lacks_the_class_is_upgraded_itself(judge_report, finding):
+def test_an_engine_that_lacks_the_class_is_upgraded_itself(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(LISTED), ID)
     assert found.remedies[0].value == ">=0.11.0"
     assert "--model-impl" in [remedy.name for remedy in found.remedies]
 
 
-def test_a_bare_key_error_of_the_table_of_models_is_enough(judge_report, finding):
+def test_a_bare_key_error_of_the_table_of_models_is_enough(judge_report: Judge, finding: Find) -> None:
     text = TRANSFORMERS.partition("\n\nDuring")[0] + "\n"
     assert finding(judge_report(text), ID).component == "transformers"
 
 
-def test_a_key_error_of_any_other_dictionary_is_nothing(judge_report):
+def test_a_key_error_of_any_other_dictionary_is_nothing(judge_report: Judge) -> None:
     text = 'Traceback (most recent call last):\n  File "/app/main.py", line 20, in handler\n    name = payload["model_name"]\nKeyError: \'model_name\'\n'
     assert ID not in [found.cause for found in judge_report(text).findings]
 
 
-def test_tensors_of_another_layout_may_also_be_a_damaged_file(judge_report, finding):
+def test_tensors_of_another_layout_may_also_be_a_damaged_file(judge_report: Judge, finding: Find) -> None:
     text = "llama_model_load: error loading model: check_tensor_dims: tensor 'token_embd.weight' not found\n"
     found = finding(judge_report(text), ID)
     assert found.certainty.value == "possible"
@@ -80,14 +90,14 @@ def test_tensors_of_another_layout_may_also_be_a_damaged_file(judge_report, find
     assert found.missing
 
 
-def test_a_release_that_is_new_enough_rules_it_out(judge_report):
+def test_a_release_that_is_new_enough_rules_it_out(judge_report: Judge) -> None:
     text = "ValueError: Tokenizer class Qwen2Tokenizer does not exist or is not currently imported.\n"
     judgement = judge_report(text, {"packages.transformers": "4.57.1"})
     assert ID not in [found.cause for found in judgement.findings]
     assert ID in [excluded.cause for excluded in judgement.ruled_out]
 
 
-def test_an_import_that_fails_below_the_model_is_another_cause(judge_report):
+def test_an_import_that_fails_below_the_model_is_another_cause(judge_report: Judge) -> None:
     text = """ERROR 07-25 10:00:00 [registry.py:320] Error in inspecting model architecture 'LlavaForConditionalGeneration'
 Traceback (most recent call last):
   File "/usr/local/lib/python3.12/dist-packages/vllm/model_executor/models/llava.py", line 12, in <module>
@@ -108,23 +118,23 @@ ValueError: Model architectures ['LlavaForConditionalGeneration'] failed to be i
         "exec /usr/bin/python: exec format error, unsupported architecture amd64\n",
     ],
 )
-def test_architectures_of_gpus_and_processors_are_not_meant(judge_report, text):
+def test_architectures_of_gpus_and_processors_are_not_meant(judge_report: Judge, text: str) -> None:
     assert ID not in [found.cause for found in judge_report(text).findings]
 
 
-def test_code_of_the_repository_that_was_not_permitted_is_another_cause(judge_report):
+def test_code_of_the_repository_that_was_not_permitted_is_another_cause(judge_report: Judge) -> None:
     text = "ValueError: Loading acme/Model requires you to execute the configuration file in that repo on your local machine. Make sure you have read the code there to avoid malicious use, then set the option `trust_remote_code=True` to remove this error.\n"
     assert [found.cause for found in judge_report(text).findings] == ["trust-remote-code"]
 
 
-def test_weights_that_a_known_class_lacks_give_no_release(judge_report, finding):
+def test_weights_that_a_known_class_lacks_give_no_release(judge_report: Judge, finding: Find) -> None:
     text = "ValueError: There is no module or parameter named 'model.vision_tower' in Gemma3ForCausalLM\n"
     found = finding(judge_report("INFO 10-01 [api_server.py:1] vLLM API server version 0.11.0\n" + text), ID)
     assert found.certainty.value == "possible"
     assert found.remedies[0].value == "newer"
 
 
-def test_lmdeploy_looks_for_its_rewrite(judge_report, finding):
+def test_lmdeploy_looks_for_its_rewrite(judge_report: Judge, finding: Find) -> None:
     found = finding(
         judge_report(
             "  File \"/opt/py3/lib/python3.10/site-packages/lmdeploy/pytorch/models/patch.py\", line 171, in f\nRuntimeError: Can not found rewrite for architectures: ['MiniCPM3ForCausalLM']\n"

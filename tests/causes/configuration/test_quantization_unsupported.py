@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
 
 ID = "quantization-unsupported"
 
@@ -25,46 +33,46 @@ SHARE = "ValueError: Weight input_size_per_partition = {share} is not divisible 
         "AssertionError: AWQ kernels only support SM75 and later GPUs\n",
     ],
 )
-def test_engines_refuse_in_many_words(judge_report, text):
+def test_engines_refuse_in_many_words(judge_report: Judge, text: str) -> None:
     assert judge_report(text).findings[0].cause == ID
 
 
-def test_a_stated_minimum_and_the_gpus_capability_prove_it(judge_report, finding):
+def test_a_stated_minimum_and_the_gpus_capability_prove_it(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(CAPABILITY), ID)
     assert (found.certainty.value, found.component) == ("proven", "vllm")
     assert "compute capability >= 8.0" in [remedy.value for remedy in found.remedies]
     assert ("flag", "--quantization", "gptq") in [(remedy.kind, remedy.name, remedy.value) for remedy in found.remedies]
 
 
-def test_a_scheme_named_after_its_format_is_refused_as_a_scheme(judge_report, finding):
+def test_a_scheme_named_after_its_format_is_refused_as_a_scheme(judge_report: Judge, finding: Find) -> None:
     text = "ValueError: The quantization method fp8 is not supported for the current GPU. Minimum capability: 89. Current capability: 86.\n"
     found = finding(judge_report(text), ID)
     assert found.certainty.value == "proven"
     assert "compute capability >= 8.9" in [remedy.value for remedy in found.remedies]
 
 
-def test_a_gpu_that_is_good_enough_rules_it_out(judge_report):
+def test_a_gpu_that_is_good_enough_rules_it_out(judge_report: Judge) -> None:
     text = "ValueError: The quantization method awq is not supported for the current GPU. Minimum capability: 75.\n"
     judgement = judge_report(text, {"cc": "8.0"})
     assert ID in [excluded.cause for excluded in judgement.ruled_out]
     assert judge_report(text, {"cc": "7.0"}).findings[0].cause == ID
 
 
-def test_a_type_that_the_method_lacks_is_replaced(judge_report, finding):
+def test_a_type_that_the_method_lacks_is_replaced(judge_report: Judge, finding: Find) -> None:
     text = (
         "ValueError: torch.bfloat16 is not supported for quantization method awq. Supported dtypes: [torch.float16]\n"
     )
     assert tuple(getattr(finding(judge_report(text), ID).remedies[0], key) for key in ("name", "value")) == ("--dtype", "float16")  # fmt: skip
 
 
-def test_what_does_not_divide_on_one_gpu_is_the_models_shape(judge_report, finding):
+def test_what_does_not_divide_on_one_gpu_is_the_models_shape(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(SHARE.format(share=10944), {"command": "vllm serve acme/M-AWQ"}), ID)
     assert found.certainty.value == "proven"
     assert ("patch", "64") in [(remedy.kind, remedy.value) for remedy in found.remedies]
     assert "reducing the tensor-parallel size" in [vain.what for vain in found.not_remedies]
 
 
-def test_arithmetic_tells_the_shape_from_the_parallel_size(judge_report):
+def test_arithmetic_tells_the_shape_from_the_parallel_size(judge_report: Judge) -> None:
     command = {"command": "vllm serve acme/M-GPTQ --tensor-parallel-size 8"}
     assert judge_report(SHARE.format(share=3700), command).findings[0].cause == ID
     causes = [found.cause for found in judge_report(SHARE.format(share=3696), command).findings]
@@ -72,7 +80,7 @@ def test_arithmetic_tells_the_shape_from_the_parallel_size(judge_report):
     assert ID not in causes
 
 
-def test_a_share_without_a_known_size_stays_open(judge_report, finding):
+def test_a_share_without_a_known_size_stays_open(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(SHARE.format(share=3696)), ID)
     assert found.certainty.value == "possible"
     assert [missing.key for missing in found.missing] == ["command"]
@@ -88,13 +96,13 @@ def test_a_share_without_a_known_size_stays_open(judge_report, finding):
         ("ValueError: Quantization method specified in the model config (compressed-tensors) does not match the quantization method specified in the `quantization` argument (awq).\n", "bad-argument"),
     ],
 )  # fmt: skip
-def test_near_misses_belong_to_their_own_causes(judge_report, text, cause):
+def test_near_misses_belong_to_their_own_causes(judge_report: Judge, text: str, cause: str) -> None:
     causes = [found.cause for found in judge_report(text).findings]
     assert causes[0] == cause
     assert ID not in causes
 
 
-def test_remarks_of_a_start_that_goes_on_are_no_fault(judge_report):
+def test_remarks_of_a_start_that_goes_on_are_no_fault(judge_report: Judge) -> None:
     text = "WARNING 04-19 17:25:10 config.py:211] awq quantization is not fully optimized yet. The speed can be slower than non-quantized models.\n"
     assert ID not in [found.cause for found in judge_report(text).findings]
 
@@ -107,7 +115,7 @@ NONE = (
 )
 
 
-def test_the_capability_of_one_kernel_among_several_is_no_limit(judge_report, finding):
+def test_the_capability_of_one_kernel_among_several_is_no_limit(judge_report: Judge, finding: Find) -> None:
     judgement = judge_report(NONE)
     first = judgement.findings[0]
     assert first.cause == "quantization-unsupported"
@@ -115,6 +123,12 @@ def test_the_capability_of_one_kernel_among_several_is_no_limit(judge_report, fi
     assert first.certainty.value == "likely"
 
 
-def test_a_division_among_the_reasons_is_the_parallel_sizes_where_the_whole_divides(judge_report):
+def test_a_division_among_the_reasons_is_the_parallel_sizes_where_the_whole_divides(judge_report: Judge) -> None:
     text = "vllm serve x-awq --tensor-parallel-size 8\n" + NONE.replace("3420", "3440")
     assert judge_report(text).findings[0].cause == "parallel-size-invalid"
+
+
+def test_a_checkpoint_without_what_the_method_needs(judge_report: Judge) -> None:
+    text = "ValueError: Cannot find any of ['adapter_name_or_path'] in the model's quantization config.\n"
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == ("quantization-unsupported", "vllm")

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
+
+from gpuwhy.diagnosis import Judgement
+from gpuwhy.model.finding import Finding
+
+Judge = Callable[..., Judgement]
+Find = Callable[[Judgement, str], Finding]
 
 ID = "weights-missing-or-corrupt"
 
@@ -31,12 +40,14 @@ def _raised(error: str, path: str = "/usr/local/lib/python3.12/dist-packages/vll
         ("ValueError: Model path does not exist: /models/llama.gguf\n", "proven"),
     ],
 )  # fmt: skip
-def test_loaders_say_it_in_many_words(judge_report, text, certainty):
+def test_loaders_say_it_in_many_words(judge_report: Judge, text: str, certainty: Any) -> None:
     first = judge_report(text).findings[0]
     assert (first.cause, first.component, first.certainty.value) == (ID, "model-files", certainty)
 
 
-def test_a_giant_header_is_a_pointer_as_a_rule_and_a_short_file_a_broken_download(judge_report, finding):
+def test_a_giant_header_is_a_pointer_as_a_rule_and_a_short_file_a_broken_download(
+    judge_report: Judge, finding: Find
+) -> None:
     giant = finding(judge_report("SafetensorError: Error while deserializing header: HeaderTooLarge\n"), ID)
     short = finding(judge_report("SafetensorError: Error while deserializing header: MetadataIncompleteBuffer\n"), ID)
     assert giant.remedies[0].value == "git lfs pull"
@@ -44,32 +55,32 @@ def test_a_giant_header_is_a_pointer_as_a_rule_and_a_short_file_a_broken_downloa
     assert giant.missing[0].key.startswith("files.")
 
 
-def test_the_size_of_the_file_settles_that_it_is_a_pointer(judge_report, finding):
+def test_the_size_of_the_file_settles_that_it_is_a_pointer(judge_report: Judge, finding: Find) -> None:
     text = "SafetensorError: Error while deserializing header: HeaderTooLarge\n"
     found = finding(judge_report(text, {"files./models/model.safetensors": "134 bytes, begins with version https://git-lfs"}), ID)  # fmt: skip
     assert "pointer" in found.title
     assert not found.missing
 
 
-def test_a_file_that_a_check_found_whole_rules_it_out(judge_report):
+def test_a_file_that_a_check_found_whole_rules_it_out(judge_report: Judge) -> None:
     text = "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central directory\n"
     judgement = judge_report(text, {"files./models/pytorch_model.bin": "sha256 matches the hub"})
     assert ID in [excluded.cause for excluded in judgement.ruled_out]
 
 
-def test_a_path_that_is_taken_for_a_name_is_not_mounted(judge_report, finding):
+def test_a_path_that_is_taken_for_a_name_is_not_mounted(judge_report: Judge, finding: Find) -> None:
     text = "HFValidationError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/models/Qwen2.5-7B'. Use `repo_type` argument if needed.\n"
     found = finding(judge_report(text), ID)
     assert "/models/Qwen2.5-7B" in found.title
     assert ("container", "bind mount") in [(remedy.kind, remedy.name) for remedy in found.remedies]
 
 
-def test_an_error_page_in_place_of_weights(judge_report, finding):
+def test_an_error_page_in_place_of_weights(judge_report: Judge, finding: Find) -> None:
     text = 'Traceback (most recent call last):\n  File "/app/run.py", line 3, in <module>\n    torch.load("model.pt")\n_pickle.UnpicklingError: invalid load key, \'<\'.\n'
     assert "page" in finding(judge_report(text), ID).title
 
 
-def test_shapes_that_differ_are_only_possible(judge_report, finding):
+def test_shapes_that_differ_are_only_possible(judge_report: Judge, finding: Find) -> None:
     text = "RuntimeError: Error(s) in loading state_dict for LlamaForCausalLM:\n\tsize mismatch for model.embed_tokens.weight: copying a param with shape torch.Size([32001, 4096]) from checkpoint\n"
     found = finding(judge_report(text), ID)
     assert found.certainty.value == "possible"
@@ -84,7 +95,7 @@ def test_shapes_that_differ_are_only_possible(judge_report, finding):
         ("huggingface_hub.errors.LocalEntryNotFoundError: Cannot find an appropriate cached snapshot folder for the specified revision on the local disk and outgoing traffic has been disabled.\n", "download-blocked"),
     ],
 )  # fmt: skip
-def test_near_misses_belong_to_their_own_causes(judge_report, text, cause):
+def test_near_misses_belong_to_their_own_causes(judge_report: Judge, text: str, cause: str) -> None:
     causes = [found.cause for found in judge_report(text).findings]
     assert causes[0] == cause
     assert ID not in causes
@@ -99,7 +110,7 @@ def test_near_misses_belong_to_their_own_causes(judge_report, text, cause):
         "INFO:     no generation_config.json found, using default\n",
     ],
 )
-def test_other_missing_or_damaged_files_are_not_weights(judge_report, text):
+def test_other_missing_or_damaged_files_are_not_weights(judge_report: Judge, text: str) -> None:
     assert ID not in [found.cause for found in judge_report(text).findings]
 
 
@@ -112,5 +123,5 @@ def test_other_missing_or_damaged_files_are_not_weights(judge_report, text):
         _raised("RuntimeError: weight lm_head.weight does not exist"),
     ],
 )
-def test_parts_that_are_missing(judge_report, text):
+def test_parts_that_are_missing(judge_report: Judge, text: str) -> None:
     assert judge_report(text).findings[0].cause == ID
