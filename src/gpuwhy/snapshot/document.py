@@ -37,7 +37,8 @@ class Probe(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a further request (``read``, ``list``, ``stat``, ``bytes``) brought: kept, so that a diagnosis can be repeated."""
+    """What a further request (``read``, ``list``, ``stat``, ``bytes``, ``inspect``, ``loading``) brought: kept, so that a
+    diagnosis can be repeated."""
 
     ask: str
     path: str

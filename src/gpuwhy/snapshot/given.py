@@ -81,6 +81,8 @@ GROUPS = frozenset(
         "system_packages",
         "server_args",
         "binary_archs",
+        "binary_runs",
+        "loading",
         "model",
         "env",
         "df",
