@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from gpuwhy.diagnosis import completed, sign_literals
+from gpuwhy.investigate.binaries_asked import binary_facts, judged_again
 from gpuwhy.investigate.concluding import conclude
 from gpuwhy.investigate.log import diagnose_logs, judged
 from gpuwhy.investigate.record import Record
@@ -122,12 +123,17 @@ def _diagnosed(
         known = known.merged(given)
         record.add("what is known of the host", "facts given by hand", "ok", f"{len(given)} facts")
     incident, judgement, dating = judged(logs, known, record, unit)
+    facts = dating.facts
+    of_binaries = binary_facts(incident, judgement, snapshot, completed(facts), source, record)
+    if len(of_binaries):
+        facts = facts.merged(of_binaries).merged(given or Facts())
+        judgement = judged_again(incident, judgement, facts, of_binaries, record)
     judgement = confirmed(judgement, source, record)
     return conclude(
         where,
         incident,
         judgement,
-        completed(dating.facts),
+        completed(facts),
         record,
         is_examined=bool(judgement.findings) or _is_examined(snapshot),
         notes=[*_notes(snapshot), *dating.notes],
