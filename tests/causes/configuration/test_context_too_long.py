@@ -155,4 +155,4 @@ def test_a_prompt_that_ollama_cuts(judge_report: Judge, finding: Find) -> None:
         'time=2025-02-01T12:00:00.000Z level=WARN source=runner.go:129 msg="truncating input prompt" limit=2048 prompt=7312 keep=4 new=2048\n'
     )
     found = finding(judge_report(text), "context-too-long")
-    assert (found.component, found.certainty.value) == ("ollama", "likely")
+    assert (found.component, found.certainty.value) == ("ollama", "possible")

@@ -20,12 +20,12 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _PARSER = says(
     "parser",
-    ("unrecognized arguments", "unrecognised arguments", "invalid choice", "the following arguments are required", "expected one argument", "expected at least one argument", "invalid int value", "invalid float value", "invalid value", "ambiguous option", "ignored explicit argument", "not allowed with argument", "no such option", "got unexpected extra argument", "unexpected argument", "unknown flag", "unknown shorthand flag", "unknown command", "unknown argument", "invalid argument:", "error while handling argument", "unknown command line flag", "required arguments were not provided", "unknown option", "cannot be converted to", "invalid loads value", "unrecognized option", "invalid option", "missing option", "requires an argument", "missing argument", "flag provided but not defined", "isn't valid for", "invalid_value", "expects a value"),
+    (": error: argument ", "invalid value for '--", "unrecognized arguments", "unrecognised arguments", "invalid choice", "the following arguments are required", "expected one argument", "expected at least one argument", "invalid int value", "invalid float value", "invalid value", "ambiguous option", "ignored explicit argument", "not allowed with argument", "no such option", "got unexpected extra argument", "unexpected argument", "unknown flag", "unknown shorthand flag", "unknown command", "unknown argument", "invalid argument:", "error while handling argument", "unknown command line flag", "required arguments were not provided", "unknown option", "cannot be converted to", "invalid loads value", "unrecognized option", "invalid option", "missing option", "requires an argument", "missing argument", "flag provided but not defined", "isn't valid for", "invalid_value", "expects a value"),
     r"(?:^|[\s|\]])(?P<program>[\w./-]{1,80}(?: \w{2,20})?): error: (?:[Nn]o such option:? (?P<option14>-\S{1,80})|unrecognized arguments: (?P<extra>.{1,400})|argument (?P<option>[\w/, -]{1,80}?): (?:invalid choice: (?P<choice>.{1,80}?) \(|.{0,200})|the following arguments are required: (?P<required>.{1,200})|ambiguous option: (?P<option2>\S{1,80})|.{0,200})"
     r"|(?:error: )?unrecognized arguments: (?P<extra2>.{1,400})"
     r"|[Nn]o such option: (?P<option3>-\S{1,80})|unexpected argument '(?P<option4>[^']{1,80})'(?: found)?|[Uu]nknown (?:shorthand )?flag: '?(?P<option5>[^\s']{1,80})|error: (?:invalid|unknown) argument: (?P<option6>\S{1,80})"
     r"|error while handling argument \"(?P<option7>[^\"]{1,80})\"|Unknown command line flag '(?P<option8>[^']{1,80})'|required arguments were not provided|[Gg]ot unexpected extra argument|flag provided but not defined: (?P<option9>\S{1,80})"
-    r"|invalid value '(?P<choice2>[^']{0,80})' for '(?P<option10>[^']{1,80})'|^(?:\S{1,40}: )?unrecognized option '?(?P<option11>[^\s']{1,80})|unknown command \"(?P<command>[^\"]{1,60})\" for|exec: (?P<option12>--?[\w-]{0,60}): invalid option|unknown option:? [\"'`]?(?P<option13>--?[a-zA-Z][\w-]{1,60})",
+    r"|Invalid value for '(?P<option15>--[\w-]{2,60})[^']{0,60}': (?P<refusal>.{1,200})|invalid value '(?P<choice2>[^']{0,80})' for '(?P<option10>[^']{1,80})'|^(?:\S{1,40}: )?unrecognized option '?(?P<option11>[^\s']{1,80})|unknown command \"(?P<command>[^\"]{1,60})\" for|exec: (?P<option12>--?[\w-]{0,60}): invalid option|unknown option:? [\"'`]?(?P<option13>--?[a-zA-Z][\w-]{1,60})",
 )  # fmt: skip
 _ENTRYPOINT = says(
     "entrypoint",
@@ -194,7 +194,7 @@ def _parsed(case: Case) -> Argument | None:
             return Argument(match, "value", Certainty.PROVEN, 86, engine, wanted, choice, change)
         is_value = (
             re.search(
-                r"expected (?:one|at least one) argument|invalid \w{2,20} value|cannot be converted|error while handling|explicit argument",
+                r"Invalid value for '--|Invalid JSON|expected (?:one|at least one) argument|invalid \w{2,20} value|cannot be converted|error while handling|explicit argument",
                 text,
             )
             is not None
@@ -528,6 +528,11 @@ def _remedies(argument: Argument, who: str, history: History) -> tuple[Remedy, .
     return _of_option(argument, who, history)
 
 
+def _has_option(argument: Argument) -> bool:
+    """Whether only the value is refused: the option is one of the engine's, and another release takes no other JSON."""
+    return argument.kind == "value" and switches.is_option_of(argument.engine, argument.option) is True
+
+
 def _of_entrypoint(argument: Argument) -> tuple[Remedy, ...]:
     is_executed = argument.match.sign == _ENTRYPOINT.name and argument.match.group("file") is None
     if is_executed or argument.value.startswith("-"):
@@ -587,7 +592,7 @@ def _of_option(argument: Argument, who: str, history: History) -> tuple[Remedy, 
         remedies.append(
             Remedy(kind="package", name=who, value=f">={history.first}", summary=f"Or upgrade {who}: {option} came with {history.first}")
         )  # fmt: skip
-    elif change is None and not (history.went_before or history.is_foreign):
+    elif change is None and not (history.went_before or history.is_foreign or _has_option(argument)):
         remedies.append(
             Remedy(
                 kind="package",

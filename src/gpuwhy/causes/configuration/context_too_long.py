@@ -38,6 +38,11 @@ _REQUEST = says(
     r"|[Ss]um of prompt length \((?P<asked13>\d{2,9})(?:\.0)?\),? query length \(\d{1,9}\) should not exceed max_num_tokens \((?P<limit13>\d{2,9})\)"
         r"|exceeds cache size in model|start \((?P<asked12>\d{1,9})\) \+ length \(\d{1,9}\) exceeds dimension size \((?P<limit12>\d{2,9})\)",
 )  # fmt: skip
+_TRUNCATED = says(
+    "request-cut",
+    "truncating input prompt",
+    r"truncating input prompt\W{1,4}limit=(?P<limit>\d{1,9}) prompt=(?P<asked>\d{1,9})",
+)
 _BOUND = says(
     "device-assertion",
     ("index out of bounds", "srcselectdimsize", "srcindex <", "indexselect", "out of bounds: 0 <="),
@@ -82,7 +87,7 @@ class Length(msgspec.Struct, frozen=True):
     is_shown: bool = True
 
 
-@cause("context-too-long", family="Model and configuration", signs=[_CONFIGURED, _REQUEST, _BOUND])
+@cause("context-too-long", family="Model and configuration", signs=[_CONFIGURED, _REQUEST, _TRUNCATED, _BOUND])
 def context_too_long(case: Case) -> Judgement:
     """More positions are asked for than the model has, or than the server was set to.
 
@@ -214,7 +219,15 @@ def _requested(case: Case) -> Length | None:
             continue
         shown = is_failure and not _is_beside_a_failure(case, match)
         return Length(match, "request", _number(match, "asked"), _number(match, "limit"), is_shown=shown)
-    return None
+    return _cut(case)
+
+
+def _cut(case: Case) -> Length | None:
+    """Ollama takes what fits and answers, as if the rest of the prompt had not been there."""
+    match = next((m for m in case.all(_TRUNCATED.name) if not m.is_code), None)
+    if match is None or _is_beside_a_failure(case, match):
+        return None
+    return Length(match, "request", _number(match, "asked"), _number(match, "limit"), is_shown=False)
 
 
 def _is_beside_a_failure(case: Case, match: Match) -> bool:

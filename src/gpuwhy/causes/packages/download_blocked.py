@@ -14,6 +14,7 @@ from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
+_REFUSED_BY_REGISTRY = re.compile(r"failed to authorize|pull access denied|authentication required|no basic auth credentials|denied: (?:denied|requested access)|(?:[Ii]mage|/v2/|manifests?|token)\b.{0,300}\b(?:401 Unauthorized|403 Forbidden)")  # fmt: skip
 _REFUSED_BY_HUB = re.compile(
     r"\b40[134] Client Error|GatedRepo|gated repo|RepositoryNotFound|401 Unauthorized|Access to model .{1,100} is restricted"
 )
@@ -79,6 +80,8 @@ def _is_a_download(case: Case, match: Match, host: str | None) -> bool:
     if downloads.is_ignored(host) or downloads.is_private(host):
         return False
     if match.line.level in ("info", "debug") or ("Retrying" in match.text and not _is_given_up(case, match)):
+        return False
+    if _REFUSED_BY_REGISTRY.search(match.text[:1600]) and not _LIMITED.search(match.text):
         return False
     if downloads.is_hub(host) and _is_refused(case, match):
         return False
