@@ -107,7 +107,7 @@ def _knows_the_switch(case: Case) -> bool:
 def builds(case: Case, component: str | None, where: Surroundings, driver: DriverCuda | None) -> tuple[Remedy, ...]:
     """Another build of what fails, one way of it: the image when it runs in one, else the torch wheel or the library.
 
-    An engine that is published as image and as package gets the image too, where no torch wheel is known to do.
+    An engine that is published as an image gets that as well, where no torch wheel is known to do.
     """
     if where.is_container:
         return (older_image(case, driver),)
@@ -115,9 +115,10 @@ def builds(case: Case, component: str | None, where: Surroundings, driver: Drive
     wheel = torch_build(driver) if is_of_torch and case.engine not in ("ollama", "llama.cpp", "tensorrt-llm") else None
     if wheel is not None:
         return (wheel,)
-    image = (older_image(case, driver),) if case.engine in ENGINES_WITH_IMAGES else ()
+    if case.engine in ENGINES_WITH_IMAGES:
+        return (older_image(case, driver),)
     named = component if component and component not in ("torch", "driver") else case.engine
-    return (*image, package_build(named, driver)) if named and named != "ollama" else image
+    return (package_build(named, driver),) if named else ()
 
 
 IN_VAIN = (

@@ -172,6 +172,10 @@ def _by_cuda(case: Case, match: Match, where: Surroundings, access: GpuAccess | 
     return _verdict(case, match, quoted, quoted, versions, Certainty.POSSIBLE, strength)
 
 
+def _is_said_by_cuda(case: Case) -> bool:
+    return any(case.found(sign.name) is not None for sign in (errors.DRIVER_COMBINATION, errors.FORWARD_COMPATIBILITY))
+
+
 def _no_answer(case: Case, match: Match, versions: Versions) -> Judgement:
     """No kernel module answers: not loaded, not built for the running kernel, or of a version that was refused."""
     quoted = case.evidence(match, "the libraries are installed, and no kernel module answers them")
@@ -199,7 +203,7 @@ def _verdict(
         explains=case.explains(match, *case.all(errors.NVML_MISMATCH.name)[:1]),
         missing=_missing(case, versions, certainty),
         rivals=("libcuda-shadowed",) if certainty is not Certainty.PROVEN else (),
-        remedies=_remedies(case, versions, is_open=certainty is Certainty.POSSIBLE),
+        remedies=_remedies(case, versions, is_open=certainty is Certainty.POSSIBLE and _is_said_by_cuda(case)),
         not_remedies=_in_vain(case, versions),
         strength=strength,
     )  # fmt: skip
@@ -262,13 +266,13 @@ def _remedies(case: Case, versions: Versions, *, is_open: bool) -> tuple[Remedy,
         kind="system-package", name="nvidia driver packages", value="hold", rank=5, is_sure=False,
         summary="So that it does not come back: exclude the driver packages from unattended upgrades (apt-mark hold)",
     )  # fmt: skip
-    if is_open and place.read_surroundings(case).is_container:
+    if is_open:
         return (reboot, _drivers_first(), reload, repair, again)
     return (reboot, reload, repair, hold, again)
 
 
 def _drivers_first() -> Remedy:
-    """In a container the same words also come from a copy of libcuda that the image carries (libcuda-shadowed)."""
+    """The same words also come from a copy of libcuda that the image carries (libcuda-shadowed)."""
     return Remedy(
         kind="env", name="LD_LIBRARY_PATH", value=libcuda.DRIVER_FIRST, is_sure=False,
         summary="When the host's own nvidia-smi works: let the container search the folders into which the host's driver is mounted before /usr/local/cuda/compat",
