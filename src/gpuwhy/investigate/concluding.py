@@ -12,6 +12,7 @@ from gpuwhy.model.event import Event
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Facts
 from gpuwhy.model.incident import Incident
+from gpuwhy.model.source import SourceAnswer
 
 _OTHER_PLATFORMS = {
     "rocm": "ROCm",
@@ -32,6 +33,7 @@ def conclude(
     *,
     is_examined: bool = True,
     notes: Iterable[str] = (),
+    source: SourceAnswer | None = None,
 ) -> Diagnosis:
     """Put the diagnosis together. Nothing is judged here any more."""
     open_questions = tuple(
@@ -51,6 +53,7 @@ def conclude(
         before=tuple(_before(incident)),
         notes=(*notes, *log_notes, *judgement.faults),
         outside="" if judgement.findings else _other_platform(incident),
+        source=source,
         is_examined=is_examined,
     )
 

@@ -47,8 +47,8 @@ def confirmed(judgement: Judgement, source: Questioner, record: Record) -> Judge
 
 
 def lines_of(value: Any) -> list[str]:
-    """The lines of a ``read`` reply: a text, or a mapping that holds it."""
-    text = value.get("text", "") if isinstance(value, dict) else value
+    """The lines of a ``read`` reply: a mapping that holds them, or a text."""
+    text = value.get("lines", value.get("text", "")) if isinstance(value, dict) else value
     if isinstance(text, list):
         return [str(line) for line in text]
     return str(text or "").splitlines()

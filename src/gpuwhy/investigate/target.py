@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from gpuwhy.diagnosis import completed, sign_literals
+from gpuwhy.investigate.agreeing import weighed
 from gpuwhy.investigate.binaries_asked import binary_facts, judged_again
 from gpuwhy.investigate.concluding import conclude
+from gpuwhy.investigate.failing_condition import examined
 from gpuwhy.investigate.log import diagnose_logs, judged
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner, confirmed
@@ -129,6 +131,8 @@ def _diagnosed(
         facts = facts.merged(of_binaries).merged(given or Facts())
         judgement = judged_again(incident, judgement, facts, of_binaries, record)
     judgement = confirmed(judgement, source, record)
+    answer = examined(incident, facts, judgement, source, record)
+    judgement = weighed(judgement, answer, source)
     return conclude(
         where,
         incident,
@@ -137,6 +141,7 @@ def _diagnosed(
         record,
         is_examined=bool(judgement.findings) or _is_examined(snapshot),
         notes=[*_notes(snapshot), *dating.notes],
+        source=answer,
     )
 
 

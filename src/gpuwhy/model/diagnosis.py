@@ -9,6 +9,7 @@ from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Excluded, Finding, Missing
 from gpuwhy.model.incident import Incident
 from gpuwhy.model.investigation import Investigation
+from gpuwhy.model.source import SourceAnswer
 
 
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,5 +32,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """What came before this incident and is not its cause (an OOM kill of another service)."""
     notes: tuple[str, ...] = ()
     outside: str = ""
+    source: SourceAnswer | None = None
+    """What the installed source says of the primary exception, where it can be reached."""
     is_examined: bool = True
     """False when the target could not be examined far enough to say anything."""

@@ -7,7 +7,8 @@ from rich.text import Text
 
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.reports.interface import Detail
-from gpuwhy.reports.text import Row, rows
+from gpuwhy.reports.row import Row
+from gpuwhy.reports.text import rows
 
 STYLES = {
     "answer": "bold",

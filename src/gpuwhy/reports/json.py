@@ -13,6 +13,7 @@ from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Excluded, Finding, Missing
 from gpuwhy.model.investigation import Investigation
+from gpuwhy.model.source import SourceAnswer
 from gpuwhy.reports.interface import Detail
 from gpuwhy.reports.neutral import encodable, escaped_for_json
 
@@ -60,6 +61,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
     outside: str
     is_examined: bool
+    source: SourceAnswer | None
 
 
 def document_of(diagnosis: Diagnosis) -> Document:
@@ -91,6 +93,7 @@ def document_of(diagnosis: Diagnosis) -> Document:
         notes=diagnosis.notes,
         outside=diagnosis.outside,
         is_examined=diagnosis.is_examined,
+        source=diagnosis.source,
     )
 
 

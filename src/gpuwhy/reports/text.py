@@ -5,11 +5,8 @@ Rows are built once and rendered plainly here, or in colour by :mod:`gpuwhy.repo
 
 from __future__ import annotations
 
-import textwrap
 import time
 from collections.abc import Iterator
-
-import msgspec
 
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Event
@@ -17,8 +14,9 @@ from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.finding import Certainty, Finding, Link
 from gpuwhy.model.remedy import Remedy, Survives
 from gpuwhy.remedies import setting_of
+from gpuwhy.reports.condition import condition_rows, installed_rows
 from gpuwhy.reports.interface import Detail
-from gpuwhy.reports.neutral import plain
+from gpuwhy.reports.row import Row
 
 MANY = 12
 """Rows of a list that are shown without -v."""
@@ -28,34 +26,6 @@ _SURE = {
     Certainty.LIKELY: "likely: it fits, and one link is inferred",
     Certainty.POSSIBLE: "possible: it fits, and the deciding fact is not known",
 }
-
-
-class Row(msgspec.Struct, frozen=True):
-    """One paragraph: its text, how far it is set in, what it is. Commands are never wrapped, so they can be copied."""
-
-    text: str
-    indent: int = 0
-    style: str = ""
-    hang: int = 0
-
-    def wrapped(self, width: int) -> list[str]:
-        """Its lines within ``width`` columns; control characters are written out."""
-        margin = " " * self.indent
-        if not self.text:
-            return [""]
-        if self.style == "command" or width == 0:
-            return [margin + plain(line) for line in self.text.split("\n")]
-        lines: list[str] = []
-        for part in self.text.split("\n"):
-            lines += textwrap.wrap(
-                plain(part),
-                max(width, self.indent + 20),
-                initial_indent=margin,
-                subsequent_indent=margin + " " * self.hang,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        return lines
 
 
 def render(diagnosis: Diagnosis, detail: Detail) -> str:
@@ -115,6 +85,8 @@ def _answered(diagnosis: Diagnosis, finding: Finding, detail: Detail) -> Iterato
         yield from _quoted(evidence, 4)
     for note in finding.notes:
         yield Row(note, 2, "note")
+    if diagnosis.source is not None:
+        yield from (condition_rows if detail.verbose else installed_rows)(diagnosis.source)
     yield from _remedies(finding, detail, _typed_where(diagnosis))
 
 
@@ -235,6 +207,8 @@ def _unrecognised(diagnosis: Diagnosis) -> Iterator[Row]:
             yield Row(f"{frame.path}:{frame.line or '?'} in {frame.function}", 4, hang=2)
             if frame.code:
                 yield Row(frame.code[:200], 6, "quote")
+    if diagnosis.source is not None:
+        yield from condition_rows(diagnosis.source)
     yield from _consequences(diagnosis, event)
     yield from _seen(diagnosis)
 

@@ -1,0 +1,37 @@
+"""One paragraph of a report for people, wrapped to the terminal."""
+
+from __future__ import annotations
+
+import textwrap
+
+import msgspec
+
+from gpuwhy.reports.neutral import plain
+
+
+class Row(msgspec.Struct, frozen=True):
+    """One paragraph: its text, how far it is set in, what it is. Commands are never wrapped, so they can be copied."""
+
+    text: str
+    indent: int = 0
+    style: str = ""
+    hang: int = 0
+
+    def wrapped(self, width: int) -> list[str]:
+        """Its lines within ``width`` columns; control characters are written out."""
+        margin = " " * self.indent
+        if not self.text:
+            return [""]
+        if self.style == "command" or width == 0:
+            return [margin + plain(line) for line in self.text.split("\n")]
+        lines: list[str] = []
+        for part in self.text.split("\n"):
+            lines += textwrap.wrap(
+                plain(part),
+                max(width, self.indent + 20),
+                initial_indent=margin,
+                subsequent_indent=margin + " " * self.hang,
+                break_long_words=False,
+                break_on_hyphens=False,
+            )
+        return lines
