@@ -20,6 +20,11 @@ def test_within_a_kind_the_one_that_cures_more_comes_first() -> None:
     assert [r.name for r in ordered] == ["FIRST", "NEXT", "LATER"]
 
 
+def test_another_image_is_installed_like_a_package_and_a_new_container_only_started() -> None:
+    ordered = order([remedy("container", "image"), remedy("package", "torch"), remedy("container", "restart"), remedy("files", "libcuda.so")])  # fmt: skip
+    assert [r.name for r in ordered] == ["restart", "torch", "image", "libcuda.so"]
+
+
 def test_equal_remedies_keep_their_causes_order_and_unknown_kinds_come_last() -> None:
     ordered = order([remedy("prayer", "P"), remedy("flag", "--b"), remedy("flag", "--a")])
     assert [r.name for r in ordered] == ["--b", "--a", "P"]

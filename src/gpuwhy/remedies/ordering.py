@@ -12,6 +12,8 @@ STEPS = (
     ("driver", "kernel", "patch", "hardware"),
 )
 """How far an intervention reaches: how the service is started; what is installed for it; the machine, or the code."""
+_INSTALLED = 1
+"""The step of what is installed."""
 
 
 def order(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
@@ -19,19 +21,28 @@ def order(remedies: Iterable[Remedy]) -> tuple[Remedy, ...]:
 
     What helps in some such cases only (``is_sure`` false) may cost a try for nothing: it comes after the sure ones of
     its step in :data:`STEPS`, and before all of the next step. So a variable that may help is tried after a cache that
-    does, and before anything is installed. A kind that is not known comes last. Remedies that are equal in all this
-    keep the order their cause gave them.
+    does, and before anything is installed. Another image is an installation too, and a larger one than a package;
+    starting the container anew or in another way is not. A kind that is not known comes last. Remedies that are equal
+    in all this keep the order their cause gave them.
     """
     return tuple(sorted(remedies, key=_place))
 
 
-def _place(remedy: Remedy) -> tuple[int, bool, int, int]:
-    return _step(remedy.kind), not remedy.is_sure, _size(remedy.kind), remedy.rank
+def _place(remedy: Remedy) -> tuple[int, bool, float, int]:
+    return _step(remedy), not remedy.is_sure, _size(remedy), remedy.rank
 
 
-def _step(kind: str) -> int:
-    return next((number for number, kinds in enumerate(STEPS) if kind in kinds), len(STEPS))
+def _is_another_image(remedy: Remedy) -> bool:
+    return remedy.kind == "container" and remedy.name == "image"
 
 
-def _size(kind: str) -> int:
-    return KINDS.index(kind) if kind in KINDS else len(KINDS)
+def _step(remedy: Remedy) -> int:
+    if _is_another_image(remedy):
+        return _INSTALLED
+    return next((number for number, kinds in enumerate(STEPS) if remedy.kind in kinds), len(STEPS))
+
+
+def _size(remedy: Remedy) -> float:
+    if _is_another_image(remedy):
+        return KINDS.index("package") + 0.5
+    return KINDS.index(remedy.kind) if remedy.kind in KINDS else len(KINDS)

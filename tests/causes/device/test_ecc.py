@@ -52,7 +52,7 @@ def test_the_error_is_quoted_without_its_wrapper(judge_report: Judge, finding: F
 def test_no_spare_rows_means_another_card(judge_report: Judge, finding: Find) -> None:
     text = CUDA + "        Remapping Failure Occurred        : Yes\n"
     found = finding(judge_report(text), CAUSE)
-    assert proposed(found)[0] == ("env", "CUDA_VISIBLE_DEVICES", "the other GPUs")
+    assert proposed(found)[0] == ("hardware", "gpu", "replace")
     assert next(remedy for remedy in found.remedies if remedy.kind == "hardware").is_sure
 
 

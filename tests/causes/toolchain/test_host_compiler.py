@@ -54,7 +54,11 @@ def test_triton_is_the_component_of_its_own_message(judge_report: Judge, finding
     text = '  File "/x/site-packages/sglang/srt/model_executor/model_runner.py", line 9, in f\nRuntimeError: Failed to find C compiler. Please specify via CC environment variable.\n'
     found = finding(judge_report(text), CAUSE)
     assert (found.component, found.certainty) == ("triton", Certainty.PROVEN)
-    assert remedies(found)[0] == ("env", "CC", "path of a C compiler")
+    # a variable helps only where a compiler is known to be
+    assert remedies(found)[0] == ("system-package", "gcc", "")
+    assert ("env", "CC", "path of a C compiler") not in remedies(found)
+    known = finding(judge_report(text, {"gcc": "13.2.0"}), CAUSE)
+    assert remedies(known)[0] == ("env", "CC", "path of a C compiler")
 
 
 def test_no_path_is_asked_for_where_none_can_exist(judge_report: Judge, finding: Find) -> None:

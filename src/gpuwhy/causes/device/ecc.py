@@ -9,7 +9,6 @@ from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.device import _faults as faults
 from gpuwhy.causes.device import _verdicts as verdicts
-from gpuwhy.causes.device._faults import Fault
 from gpuwhy.knowledge import xid_origins as origins
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
@@ -82,7 +81,7 @@ def ecc(case: Case) -> Judgement:
         explains=faults.explained(case, reading.own_all),
         missing=_missing(case),
         rivals=reading.rivals,
-        remedies=_remedies(own, worn),
+        remedies=_remedies(worn=worn),
         not_remedies=_IN_VAIN,
         notes=("A row is replaced with the next reset only; until then the same address fails again.",),
         strength=verdicts.LATER if is_old else reading.strength,
@@ -115,7 +114,7 @@ def _by_number(case: Case) -> Judgement:
         evidence=(seen,),
         explains=tuple(sorted({*case.explains(match), *(faults.explained(case, ()) if is_error else ())})),
         missing=_missing(case),
-        remedies=_remedies(None, worn=False),
+        remedies=_remedies(worn=False),
         not_remedies=_IN_VAIN,
         strength=60 if is_error else 40,
     )
@@ -144,7 +143,7 @@ def _suspected(case: Case) -> Judgement:
         explains=case.explains(match),
         missing=_missing(case),
         rivals=("gpu-xid-other", "gpu-lost", "kernel-illegal-address"),
-        remedies=_remedies(None, worn=False),
+        remedies=_remedies(worn=False),
         not_remedies=_IN_VAIN,
         strength=13,
     )
@@ -168,20 +167,13 @@ def _missing(case: Case) -> tuple[Missing, ...]:
     return tuple(each for each in asked if each is not None)
 
 
-def _remedies(own: Fault | None, worn: bool) -> tuple[Remedy, ...]:
+def _remedies(*, worn: bool) -> tuple[Remedy, ...]:
     card = verdicts.replace(
         "gpu",
-        "Have the card replaced: no spare memory is left" if worn else "Have the card replaced when errors come again after the reset, or the field diagnostics fail",
+        "Have the card replaced: no spare memory is left (until then leave it out with CUDA_VISIBLE_DEVICES)" if worn else "Have the card replaced when errors come again after the reset, or the field diagnostics fail",
         is_sure=worn,
     )  # fmt: skip
-    without = Remedy(
-        kind="env", name="CUDA_VISIBLE_DEVICES", value="the other GPUs", is_sure=False,
-        summary="Until it is replaced, run on the other GPUs", limits=("the number of GPUs of the engine has to fit",),
-    )  # fmt: skip
-    if worn:
-        return (without, card, verdicts.reset(is_sure=False))
-    is_loose = own is not None and own.number in origins.UNCONTAINED
-    return (verdicts.reset(), card, verdicts.reboot(3, is_sure=False)) if is_loose else (verdicts.reset(), card)
+    return (card, verdicts.reset(is_sure=False)) if worn else (verdicts.reset(), card)
 
 
 _IN_VAIN = (

@@ -164,7 +164,7 @@ def _of_http(case: Case, component: str | None) -> tuple[Remedy, ...]:
     if engine == "ollama":
         return (Remedy(kind="env", name="OLLAMA_HOST", value="127.0.0.1:11435", summary="Let this server listen elsewhere, or use the one that runs", cost="clients need the same OLLAMA_HOST"),)  # fmt: skip
     if engine == "ray":
-        return (Remedy(kind="flag", name="--port", value="a free port", summary="Start the head with another port: ray start --head --port=FREE", cost="the other nodes must name it too"),)  # fmt: skip
+        return (Remedy(kind="flag", name="--port", value="a free port", summary="Or start the head with another port: ray start --head --port=FREE", is_sure=False, cost="the other nodes must name it too"),)  # fmt: skip
     if engine in TRITON_SERVER:
         texts = " ".join(each.text[:400] for each in case.all("refused"))
         name = (

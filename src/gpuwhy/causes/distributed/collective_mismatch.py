@@ -229,7 +229,7 @@ def _remedies(case: Case) -> tuple[Remedy, ...]:
     if engine == "user-program":
         newer = Remedy(kind="patch", name="user program", value="same collectives on all ranks", summary="Let every rank of the group make the same calls with the same sizes")  # fmt: skip
     near = [line.text for _, line in case.lines()]
-    if engine == "sglang" or any(_MULTIMODAL.search(text[:300]) for text in near):
+    if any(_MULTIMODAL.search(text[:300]) for text in near):
         chunked = Remedy(kind="config", name="chunked prefill of multimodal requests", value="off", summary="Do not split prompts that hold images (--chunked-prefill-size -1)", cost="long prompts delay others", is_sure=False)  # fmt: skip
         return (chunked, newer)
     return (newer,)

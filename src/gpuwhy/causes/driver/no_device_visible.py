@@ -275,7 +275,7 @@ def _remedies(case: Case, match: Match, seen: Variable, is_ray: bool) -> tuple[R
         if match.sign == "same-gpu-twice":
             own = Remedy(kind="patch", name="user program", value="torch.cuda.set_device(LOCAL_RANK)", summary="Let each rank take the GPU of its local rank before it joins the group", is_sure=False)  # fmt: skip
             each = Remedy(kind="env", name=_VARIABLE, value="one GPU for each rank", summary="Show the processes as many GPUs as there are ranks on the host (none twice)", is_sure=False)  # fmt: skip
-            return (own, each, _fewer_ranks(case, match))
+            return (own, each, _fewer_ranks(case, match, is_sure=False))
         if match.sign == "ordinal-out-of-range":
             return (variable, _fewer_ranks(case, match), early)
         return (variable, early)
@@ -296,11 +296,12 @@ def _remedies(case: Case, match: Match, seen: Variable, is_ray: bool) -> tuple[R
 _RANKS = {"vllm": "--tensor-parallel-size", "sglang": "--tp-size", "tensorrt-llm": "--tp_size", "lmdeploy": "--tp", "llama.cpp": "--main-gpu"}  # fmt: skip
 
 
-def _fewer_ranks(case: Case, match: Match) -> Remedy:
+def _fewer_ranks(case: Case, match: Match, *, is_sure: bool = True) -> Remedy:
     """One rank for each GPU that is visible."""
     return Remedy(
         kind="flag", name="--data-parallel-size-local" if "DP adjusted" in match.text else _RANKS.get(case.engine, "--tensor-parallel-size"), value="lower",
         summary="Start no more ranks on this machine than GPUs are visible to the process (times pipeline and data parallel size)",
+        is_sure=is_sure,
     )  # fmt: skip
 
 

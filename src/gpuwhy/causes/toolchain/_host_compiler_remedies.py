@@ -38,7 +38,7 @@ def for_absent(case: Case, match: Match, tool: str) -> tuple[Remedy, ...]:
     if tool in ("ld", "as"):
         return (_distribution("binutils"), _distribution("build-essential", rank=1))
     is_cxx = tool == "c++"
-    is_known_absent = case.facts.value("gcc", "") is None
+    is_installed = bool(case.facts.value("gcc"))
     variable = "CXX" if is_cxx else "CC"
     chosen = Remedy(
         kind="env", name=variable, value="path of a C++ compiler" if is_cxx else "path of a C compiler",
@@ -46,7 +46,7 @@ def for_absent(case: Case, match: Match, tool: str) -> tuple[Remedy, ...]:
         check=(f'test -x "$(command -v ${variable})"',), is_sure=False,
     )  # fmt: skip
     return (
-        *(() if is_known_absent or match.sign == "compiler-incomplete" else (chosen,)),
+        *((chosen,) if is_installed and match.sign != "compiler-incomplete" else ()),
         _distribution("g++" if is_cxx else "gcc"),
         _distribution("build-essential", rank=1),
         *site.devel_image(case, match, "it holds gcc and g++; runtime and base images do not"),

@@ -252,13 +252,18 @@ def jobs_for(memory: int) -> int:
     return max(1, memory // MEMORY_PER_JOB)
 
 
+_SET_UP_BY_PYTHON = frozenset({"torch", "vllm", "sglang", "flash-attn", "flashinfer", "xformers", "deepspeed"})
+"""Their builds may run CMake, started by a setup.py that reads MAX_JOBS."""
+
+
 def _remedies(case: Case, kill: Kill, component: str | None) -> tuple[Remedy, ...]:
     known = [case.facts.value(key) for key in ("memory_limit_bytes", "mem_total_bytes")]
     sizes = [size for size in known if isinstance(size, int) and not isinstance(size, bool) and size > 0]
     jobs = str(jobs_for(min(sizes))) if sizes else "4"
     why = f"{min(sizes) / GIB:.0f} GiB of memory / 8 GiB" if sizes else "memory in GiB / 8; 4 fits into 32 GiB"
     near = [kill.match.text, *(line.text[:1000] for line in case.lines_around(kill.match, 30, 20))]
-    is_cmake = any(_CMAKE_NEAR.search(text) for text in near) and not any("site-packages" in text for text in near[:3])
+    is_pythons = component in _SET_UP_BY_PYTHON or any("site-packages" in text for text in near[:3]) or any("MAX_JOBS" in text for text in near)  # fmt: skip
+    is_cmake = not is_pythons and any(_CMAKE_NEAR.search(text) for text in near)
     limit = Remedy(
         kind="env",
         name="MAX_JOBS",
