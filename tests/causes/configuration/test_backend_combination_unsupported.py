@@ -165,3 +165,20 @@ def test_the_engine_is_told_by_an_option_that_only_it_has(judge_report: Judge) -
 )
 def test_a_value_or_a_place_that_another_option_demands(judge_report: Judge, text: str) -> None:
     assert judge_report(text).findings[0].cause == "backend-combination-unsupported"
+
+
+SELECTED = (
+    "ValueError: No valid attention backend found for cuda with AttentionSelectorConfig(head_size=576, dtype=torch.bfloat16, kv_cache_dtype=fp8, block_size=None, use_mla=True). "
+    "Reasons: {FLASHMLA: [compute capability not supported], TRITON_MLA: [%s]}.\n"
+)
+
+
+def test_a_format_that_the_backends_of_this_gpu_refuse_is_a_combination(judge_report, finding):
+    judgement = judge_report(SELECTED % "kv_cache_dtype not supported")
+    assert judgement.findings[0].cause == "backend-combination-unsupported"
+    assert "--kv-cache-dtype" in [remedy.name for remedy in judgement.findings[0].remedies]
+
+
+def test_backends_that_all_want_another_gpu_are_no_combination(judge_report):
+    causes = [found.cause for found in judge_report(SELECTED % "compute capability not supported").findings]
+    assert "backend-combination-unsupported" not in causes

@@ -121,6 +121,7 @@ def test_other_missing_or_damaged_files_are_not_weights(judge_report: Judge, tex
         "llama_model_load: error loading model: illegal split file: 1, model must be loaded with the first split\n",
         "llama_model_load: error loading model: llama_model_loader: failed to load GGUF split from ./m-00003-of-00009.gguf\n",
         _raised("RuntimeError: weight lm_head.weight does not exist"),
+        "RuntimeError: [enforce fail at inline_container.cc:209] . file not found: model/data/183\n",
     ],
 )
 def test_parts_that_are_missing(judge_report: Judge, text: str) -> None:

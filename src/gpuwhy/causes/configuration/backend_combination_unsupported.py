@@ -143,9 +143,10 @@ def _said(case: Case) -> Clash | None:
         is_failure = program.is_failure(match)
         if not is_failure:
             continue
+        told = _chosen_for(text)
         if (
-            _HARDWARE.search(text)
-            or _NOT_OPTIONS.search(text)
+            _HARDWARE.search(told)
+            or _NOT_OPTIONS.search(told)
             or (_FALLS_BACK.search(text) and not program.in_event(match))
         ):
             continue
@@ -160,12 +161,29 @@ def _said(case: Case) -> Clash | None:
         if len(named) < 2 and not (has_option or is_pair):
             lone.append(Clash(match, named, Certainty.POSSIBLE, 35, match.sign == _REQUIRES.name, shown))
             continue
+        if told != text:  # what the GPU's own backends refuse decides
+            return Clash(match, named, Certainty.LIKELY, 80, False, shown)
         sure = program.in_event(match) and len(shown) >= 2
         certainty = Certainty.PROVEN if sure else Certainty.LIKELY if is_failure else Certainty.POSSIBLE
         return Clash(
             match, named, certainty, 74 if program.in_event(match) else 55, match.sign == _REQUIRES.name, shown
         )
     return lone[0] if lone else None
+
+
+_SELECTED_FOR = re.compile(r"AttentionSelectorConfig\([^)]{1,600}\)")
+_BACKEND_AND_WHY = re.compile(r"\b[A-Z][A-Z0-9_]{3,40}: \[(?P<why>[^\]]{1,300})\]")
+
+
+def _chosen_for(text: str) -> str:
+    """The message without what vLLM chose a backend for, and without the backends that the GPU excludes, when others remain."""
+    if "No valid attention backend" not in text:
+        return text
+    text = _SELECTED_FOR.sub("", text)
+    refused = [found["why"] for found in _BACKEND_AND_WHY.finditer(text)]
+    if refused and any("compute capability" not in why for why in refused):
+        return _BACKEND_AND_WHY.sub(lambda found: "" if "compute capability" in found["why"] else found[0], text)
+    return text
 
 
 def _is_refusal(match: Match) -> bool:

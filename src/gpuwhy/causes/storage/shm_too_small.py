@@ -51,7 +51,7 @@ _BUS = r"(?<!PCIe )(?<!PCI )\bBus error(?!: severity)\b|\bSIGBUS\b|\bsignal[: ]{
         says(
             "torch-workers",
             ("out of shared memory", "insufficient shared memory", "unable to write to file </torch_", "shared memory limit", "resize shared memory", "shared memory object"),
-            r"workers are out of shared memory|insufficient shared memory|unable to write to file </torch_\w{1,60}>: (?:No space|Resource temporarily)|raise your shared memory limit|could not resize shared memory segment|unable to (?:resize|allocate|open) shared memory (?:object|file|segment).{0,120}No space left",
+            r"workers are out of shared memory|insufficient shared memory|unable to write to file </torch_\w{1,60}>(?:: (?:No space|Resource temporarily)|$)|raise your shared memory limit|could not resize shared memory segment|unable to (?:resize|allocate|open) shared memory (?:object|file|segment).{0,120}No space left",
         ),
         says(
             "named",
