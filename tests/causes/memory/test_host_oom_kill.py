@@ -96,9 +96,9 @@ def test_a_kernel_log_without_a_kill_rules_it_out(judge_report: Judge) -> None:
     assert CAUSE in [excluded.cause for excluded in judgement.ruled_out]
 
 
-def test_the_limit_of_a_container_is_raised(judge_report: Judge) -> None:
+def test_the_limit_of_a_pod_is_raised_by_its_own_name(judge_report: Judge) -> None:
     first = judge_report("    Reason:       OOMKilled\n    Exit Code:    137\n").findings[0]
-    assert (order(first.remedies)[0].kind, order(first.remedies)[0].name) == ("container", "memory limit")
+    assert (order(first.remedies)[0].kind, order(first.remedies)[0].name) == ("config", "resources.limits.memory")
 
 
 def test_unified_memory_lowers_the_gpu_s_fraction(judge_report: Judge) -> None:
@@ -181,7 +181,7 @@ def test_who_asked_for_memory_is_not_the_line_that_decides(judge_report: Judge) 
     )
     first = judge_report(text).findings[0]
     assert "CONSTRAINT_MEMCG" in first.evidence[0].quote
-    assert order(first.remedies)[0].name == "memory limit"
+    assert order(first.remedies)[0].name == "resources.limits.memory"
 
 
 PINNED = """INFO 04-02 11:31:09 gpu_executor.py:122] # GPU blocks: 7621, # CPU blocks: 16384

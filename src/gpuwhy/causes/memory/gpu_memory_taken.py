@@ -289,7 +289,7 @@ def _remedies(case: Case, taken: Taken, others: tuple[Holder, ...]) -> tuple[Rem
     )  # fmt: skip
     share = engine_options.change(
         options, options.fraction, _share(taken), "Ask only for what is free, if the GPU is shared on purpose",
-        cost="a smaller cache", sure=taken.kind == "less-than-desired",
+        cost="a smaller cache", sure=False,
     )  # fmt: skip
     return (choose, *(share if taken.kind != "busy" else ()), stop)
 

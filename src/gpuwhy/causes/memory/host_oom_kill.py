@@ -355,6 +355,16 @@ def _rivals(kill: Kill, certainty: Certainty) -> tuple[str, ...]:
     return ("jit-build-killed", "shm-too-small") if kill.kind in _BARE else ()
 
 
+def _higher_limit(case: Case, kill: Kill) -> Remedy:
+    """The limit of the group that was full, by the name under which it was set."""
+    near = " ".join(line.text[:500] for line in (kill.match.line, *case.lines_around(kill.match, 12, 6)))
+    if re.search(r"kubepods|\bpods?\b|Reason: {1,20}OOMKilled", near):
+        return Remedy(kind="config", name="resources.limits.memory", value="higher", summary="Raise the memory limit of the pod's container (resources.limits.memory)")  # fmt: skip
+    if re.search(r"\.service\b|\.slice/(?!docker)", near) and "docker" not in near:
+        return Remedy(kind="config", name="MemoryMax", value="higher", summary="Raise the memory limit of the unit (MemoryMax)")  # fmt: skip
+    return Remedy(kind="container", name="memory limit", value="higher", summary="Raise the memory limit of the container, pod or unit (--memory, limits.memory, MemoryMax)")  # fmt: skip
+
+
 def _is_small_victim(case: Case, kill: Kill) -> bool:
     """A small process of another program was killed while an engine took the memory."""
     anonymous = kill.sizes.get("anon", 0)
@@ -374,7 +384,7 @@ def _remedies(case: Case, kill: Kill, need: Need | None) -> tuple[Remedy, ...]:
         remedies += engine_options.change(options, options.length, "lower", "A shorter context: the cache is in host memory too", rank=2)  # fmt: skip
     remedies += _per_worker(case, kill, engine)
     if kill.is_group:
-        remedies.append(Remedy(kind="container", name="memory limit", value="higher", summary="Raise the memory limit of the container, pod or unit (limits.memory, --memory, MemoryMax)"))  # fmt: skip
+        remedies.append(_higher_limit(case, kill))
     if not kill.is_group:
         remedies.append(Remedy(kind="config", name="swap", value="add", summary="Swap for the peak while the weights are loaded", is_sure=False, rank=2))  # fmt: skip
     if _is_small_victim(case, kill):

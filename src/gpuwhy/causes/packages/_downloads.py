@@ -178,7 +178,7 @@ def stand_ins(case: Case, artefact: Artefact) -> tuple[Remedy, ...]:
             Remedy(kind="env", name="TIKTOKEN_ENCODINGS_BASE" if artefact is VOCABULARIES else "TIKTOKEN_CACHE_DIR", value="folder with the vocabulary files", summary="Put the vocabulary files (o200k_base.tiktoken, cl100k_base.tiktoken) into a folder, and name it"),
         ]  # fmt: skip
     elif artefact is WEIGHTS:
-        chosen = _for_models(case)
+        chosen = [] if case.engine == "ollama" else _for_models(case)
     elif artefact is IMAGE:
         chosen = [
             Remedy(kind="container", name="image", value="pulled elsewhere, or from a mirror", summary="Load the image from an archive (docker save, docker load), or pull it through a mirror of the registry"),
