@@ -147,7 +147,7 @@ def _remedies(
     name = parts.distribution_of(component, case) if component else "the package"
     if have is not None:
         remedies.append(Remedy(
-            kind="package", name=name, value=f"cu{have}0 build",
+            kind="package", name=name, value=f"cu{have}0 build" if have >= 13 else f"cu{have} build",
             summary=f"Install the build of {name} for CUDA {have} (from the project's own index or release page; the default index may hold the other one only)",
             check=("python -m pip show -f " + name,),
         ))  # fmt: skip
@@ -158,12 +158,7 @@ def _remedies(
     target = wanted[-1]
     remedies.append(Remedy(kind="package", name="torch", value=f"cu{target} build", rank=1, summary=f"Or a torch built for CUDA {target}, with its companions", cost="a download of 2 to 4 GB, and every other extension must fit it"))  # fmt: skip
     wheel = wheel_for(library, target)
-    remedies.append(Remedy(kind="package", name=wheel, value=f"=={target}.*" if target >= 13 else "", rank=2, is_sure=False, summary=f"Or add the libraries of CUDA {target} beside the others (the loader must be told of their folder)"))  # fmt: skip
-    remedies.append(Remedy(
-        kind="env", name="LD_LIBRARY_PATH", value=f"directory of the CUDA {target} libraries", rank=9, is_sure=False,
-        summary=f"Name the folder of CUDA {target}'s libraries, where they are installed already or after their wheel is",
-        commands=(f"find / -name '{library.wheel.removeprefix('nvidia-')}*' -path '*{target}*' 2>/dev/null",),
-    ))  # fmt: skip
+    remedies.append(Remedy(kind="package", name=wheel, value=f"=={target}.*" if target >= 13 else "", rank=2, is_sure=False, summary=f"Or add the libraries of CUDA {target} beside the others, and name their folder in LD_LIBRARY_PATH"))  # fmt: skip
     return tuple(remedies)
 
 

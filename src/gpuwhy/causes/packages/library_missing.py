@@ -189,8 +189,7 @@ def _cuda(case: Case, missing: MissingLibrary, cuda: CudaLibrary, torch: Torch |
         missing=tuple(m for m in (case.missing(f"packages.{wheel}", "whether the library is there", f"python -m pip show -f {wheel}"),) if m is not None),
         rivals=("cuda-major-mismatch", "package-conflict"),
         remedies=(
-            Remedy(kind="package", name=wheel, value="match:torch" if torch else "", summary=f"Install the wheel with {missing.library.name}", check=(f"python -m pip show -f {wheel}",)),
-            Remedy(kind="env", name="LD_LIBRARY_PATH", value="its lib folder below site-packages/nvidia", is_sure=False, summary="A binary that is not torch's does not look into that folder unless told"),
+            Remedy(kind="package", name=wheel, value="match:torch" if torch else "", summary=f"Install the wheel with {missing.library.name}; a binary that is not torch's finds it only when LD_LIBRARY_PATH names its lib folder below site-packages/nvidia", check=(f"python -m pip show -f {wheel}",)),
         ),
         strength=50,
     )  # fmt: skip
