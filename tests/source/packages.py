@@ -14,7 +14,15 @@ from scripts.fingerprinting.coverage import Package
 from scripts.fingerprinting.index import opened_index
 from scripts.fingerprinting.members import Members, SourceCache
 
-FOLDERS = {"flashinfer-python": "flashinfer", "sglang": "sglang", "vllm": "vllm", "torch": "torch"}
+FOLDERS = {
+    "flashinfer-python": "flashinfer",
+    "sgl-kernel": "sgl_kernel",
+    "sglang": "sglang",
+    "torch": "torch",
+    "triton": "triton",
+    "vllm": "vllm",
+}
+"""The import names of projects."""
 
 
 class _Whole(Package, frozen=True):

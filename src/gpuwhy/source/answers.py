@@ -48,7 +48,7 @@ class Step(msgspec.Struct, frozen=True):
     """One step from the guard back to where a value comes from.
 
     ``kind``: definition, field, write, default, call, return, parameter, argument, new, re-export, table, property,
-    by-name, swallowed, raise, caught, environment, flag, subprocess, file, external, import, constant, unknown.
+    by-name, swallowed, raise, caught, caller, environment, flag, subprocess, file, external, import, constant, unknown.
     ``note`` says what is special: a cache, a receiver that is only known by its name, a limit that cut the search.
     """
 

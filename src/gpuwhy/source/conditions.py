@@ -174,6 +174,8 @@ def _exits(statement: ast.stmt) -> Iterator[ast.stmt]:
         node, jumps = stack.pop()
         if isinstance(node, (ast.Return, ast.Raise)) or (jumps and isinstance(node, (ast.Continue, ast.Break))):
             yield node
+        elif isinstance(node, (ast.With, ast.AsyncWith)) and "suppress" in _text(node.items[0].context_expr):
+            continue
         elif isinstance(node, ast.Try):
             if not node.handlers:
                 stack += [(each, jumps) for each in reversed(node.body)]

@@ -73,10 +73,15 @@ class Exceptions:
         self._expression(node, found, depth)
         return found
 
-    def caught_by(self, handler: ast.ExceptHandler, body: Iterable[ast.stmt]) -> list[Raise]:
-        """The raises of a try's body that a handler catches."""
-        caught = handler_types(handler)
-        return [each for each in self.leaving(body) if any(is_kind_of(each.types, name) for name in caught)]
+    def caught_by(self, caught: tuple[str, ...], body: Iterable[ast.stmt]) -> list[Raise]:
+        """The raises of a block that a handler of these types catches."""
+        return [
+            each
+            for each in self.leaving(body)
+            # what another package raises may be of any type
+            if (each.is_implied and each.types == ("Exception",))
+            or any(is_kind_of(each.types, name) for name in caught)
+        ]
 
     def message(self, node: ast.expr | None, is_log: bool = False) -> Template:
         """The pattern of a message, with strings that local names stand for."""
@@ -117,6 +122,13 @@ class Exceptions:
         if isinstance(node, ast.Try):
             self._try(node, found, depth)
             return
+        caught = suppressed(node)
+        if caught:
+            inside: list[Raise] = []
+            for statement in getattr(node, "body", []):
+                self._statement(statement, inside, depth)
+            found += [each for each in inside if not any(is_kind_of(each.types, name) for name in caught)]
+            return
         if isinstance(node, ast.Raise) and node.exc is not None:
             raised = node.exc
             call = raised if isinstance(raised, ast.Call) else None
@@ -138,7 +150,7 @@ class Exceptions:
                 self._expression(child, found, depth)
 
     def _try(self, node: ast.Try, found: list[Raise], depth: int) -> None:
-        swallowing = [handler for handler in node.handlers if not raises_again(handler)]
+        swallowing = [handler for handler in node.handlers if not may_raise(handler)]
         caught = [name for handler in swallowing for name in handler_types(handler)]
         inside: list[Raise] = []
         for statement in node.body:
@@ -151,7 +163,12 @@ class Exceptions:
         for call in walk(node, into_functions=False):
             if not isinstance(call, ast.Call) or "_scope" not in call.__dict__:
                 continue
-            for value in self._resolver.infer(call.func):
+            values = self._resolver.infer(call.func)
+            if not values and depth == DEPTH and isinstance(call.func, ast.Name):
+                # a function that came as a value: what it raises is not known
+                text = Template((module_of(call).text(call, 90),))
+                found.append(Raise(("Exception",), text, call, is_implied=True))
+            for value in values:
                 scope = value.scope
                 if value.kind == "class" and scope:
                     scope = self._resolver.method(scope, "__init__")
@@ -187,8 +204,31 @@ def handler_types(handler: ast.ExceptHandler) -> tuple[str, ...]:
     return tuple(last_name(each) for each in types)
 
 
+def suppressed(node: ast.AST) -> tuple[str, ...]:
+    """The exceptions that a ``with contextlib.suppress(...)`` takes away."""
+    for item in getattr(node, "items", []) if isinstance(node, (ast.With, ast.AsyncWith)) else ():
+        call = item.context_expr
+        if isinstance(call, ast.Call) and last_name(call) == "suppress":
+            return tuple(last_name(each) for each in call.args)
+    return ()
+
+
 def raises_again(handler: ast.ExceptHandler) -> bool:
-    """Whether every exception that a handler catches may come out of it."""
+    """Whether a handler never goes on to what follows it without raising."""
+    return _always_raises(handler.body)
+
+
+def _always_raises(body: list[ast.stmt]) -> bool:
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return _always_raises(last.body) and _always_raises(last.orelse)
+    if isinstance(last, (ast.With, ast.AsyncWith)):
+        return _always_raises(last.body)
+    return isinstance(last, ast.Raise)
+
+
+def may_raise(handler: ast.ExceptHandler) -> bool:
+    """Whether an exception that a handler catches may come out of it."""
     return any(isinstance(node, ast.Raise) for node in walk(*handler.body, into_functions=False))
 
 
@@ -214,6 +254,8 @@ def _implied(dotted: str) -> tuple[str, ...]:
         return (*failing, "FileNotFoundError", "PermissionError", "OSError", "Exception")
     if dotted in ("builtins.int", "builtins.float"):
         return ("ValueError", "Exception")
+    if dotted in ("importlib.import_module", "builtins.__import__"):
+        return ("ImportError", "ModuleNotFoundError", "Exception")
     if dotted == "builtins.open":
         return ("FileNotFoundError", "PermissionError", "OSError", "Exception")
     return () if dotted.split(".")[0] in _QUIET else ("Exception",)

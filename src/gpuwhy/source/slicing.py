@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from gpuwhy.source.conditions import Condition, path_conditions
 from gpuwhy.source.environment import Environment, calls_of
-from gpuwhy.source.exceptions import Exceptions, Raise, handler_types, is_kind_of, raises_again
+from gpuwhy.source.exceptions import Exceptions, Raise, handler_types, is_kind_of, raises_again, suppressed
 from gpuwhy.source.options import Flag, Options
 from gpuwhy.source.resolving import (
     BUILTINS,
@@ -133,12 +133,39 @@ class Slicer:
         self._order = 0
         self._tries: set[int] = set()
 
-    def follow(self, tests: Iterable[ast.expr]) -> None:
-        """Slice on the tests of a guard, each with a queue of its own."""
+    def follow(self, tests: Iterable[ast.expr], node: ast.AST | None = None) -> None:
+        """Slice on the tests of a guard, each with a queue of its own; and on the handlers around ``node``."""
+        if node is not None:
+            self._swallowed(node, self.root, 0.0, None)
         for number, test in enumerate(tests):
             self._queue = number
             self.root.below.append(self._expression(test, 0.0, None))
         self._run()
+
+    def of_function(self, scope: Scope) -> None:
+        """Slice on what a function gives back."""
+        self._returns(scope, self.root, 0.0, None)
+
+    def of_callers(self, function: Scope) -> None:
+        """Slice on the conditions of the calls of a function that fails whenever it runs, also where it is the default
+        of a parameter that is called."""
+        for call in [*calls_of(self.resolver, function), *self._calls_as_default(function)][:MAX_CALL_SITES]:
+            step = self._new("caller", self._text(call), call, path_conditions(call))
+            self.root.below.append(step)
+            self._control(call, step, 0.0, None)
+            self._swallowed(call, step, 0.0, None)
+
+    def _calls_as_default(self, function: Scope) -> Iterator[ast.Call]:
+        for unit in self.resolver.trees.units(function.name):
+            if unit.kind != "function" or unit is function:
+                continue
+            given = getattr(unit.node, "args", None)
+            defaults = [*given.defaults, *given.kw_defaults] if given else []
+            names = [*(each.arg for each in given.args[len(given.args) - len(given.defaults) :]), *(each.arg for each in given.kwonlyargs)] if given else []  # fmt: skip
+            chosen = {name for name, default in zip(names, defaults, strict=False) if isinstance(default, ast.Name) and default.id == function.name}  # fmt: skip
+            yield from (
+                call for call in unit.calls if chosen and isinstance(call.func, ast.Name) and call.func.id in chosen
+            )
 
     def of_global(self, module: Module, name: str) -> None:
         """Slice on a name of a module."""
@@ -386,7 +413,10 @@ class Slicer:
                 self._table_call(value, entry)
             return
         bindings = [binding for binding in module.scope.named(name) if not is_for_types_only(binding.node)]
-        if not bindings:
+        factory = next(module.functions("__getattr__"), None) if not bindings else None
+        if factory is not None:
+            self._returns(factory, made, cost + 1, None)
+        elif not bindings:
             below = self.resolver.trees.module(f"{module.name}.{name}") if module.is_package else None
             made.below.append(self._new("import" if below else "unknown", f"{module.name}.{name}", at))
         for binding in bindings:
@@ -603,6 +633,8 @@ class Slicer:
 
     def _passed_through(self, node: ast.Call, values: list[Value], made: Node, cost: float, context: Context | None) -> None:  # fmt: skip
         """An unknown call gives what it is given."""
+        if not isinstance(node.func, (ast.Attribute, ast.Name)):
+            made.below.append(self._expression(node.func, cost + 1, context))
         if isinstance(node.func, ast.Attribute):
             made.below.append(self._expression(node.func.value, cost + 1, context))
             if not values and not isinstance(node.func.value, ast.Constant) and node.func.attr not in _COMMON:
@@ -713,9 +745,20 @@ class Slicer:
             elif isinstance(above, ast.Try) and isinstance(below, ast.ExceptHandler):
                 # what a handler sets in place of the value that failed
                 self._handled(above, [below], made, cost, context)
+            elif suppressed(above) and isinstance(above, (ast.With, ast.AsyncWith)):
+                self._suppressed(above, made, cost, context)
             if isinstance(above, (*CALLABLES, ast.Module)):
                 break
             below = above
+
+    def _suppressed(self, node: ast.With | ast.AsyncWith, made: Node, cost: float, context: Context | None) -> None:
+        types = suppressed(node)
+        step = self._new("swallowed", f"suppress {', '.join(types)}", node)
+        step.touched = node
+        made.below.append(step)
+        if id(node) not in self._tries:
+            self._tries.add(id(node))
+            self._raises(node.body, types, step, cost, context)
 
     def _handled(self, tried: ast.Try, handlers: list[ast.ExceptHandler], made: Node, cost: float, context: Context | None) -> None:  # fmt: skip
         types = tuple(name for handler in handlers for name in handler_types(handler))

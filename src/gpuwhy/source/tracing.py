@@ -31,12 +31,12 @@ from gpuwhy.source.answers import (
 from gpuwhy.source.cache import Cache
 from gpuwhy.source.conditions import Condition, path_conditions
 from gpuwhy.source.environment import Touch, compared_with, when_read
-from gpuwhy.source.exceptions import handler_types, spot_of
+from gpuwhy.source.exceptions import handler_types, spot_of, suppressed
 from gpuwhy.source.options import Flag, is_configuration
 from gpuwhy.source.resolving import Resolver, decorators
 from gpuwhy.source.roots import FedRoot, Root
 from gpuwhy.source.scopes import Scope as CodeScope
-from gpuwhy.source.scopes import module_of, parent, scope_of, statement_of
+from gpuwhy.source.scopes import children, module_of, parent, scope_of, statement_of
 from gpuwhy.source.slicing import MAX_NODES, MAX_RAISES, Node, Slicer, breadth_first
 from gpuwhy.source.trees import Tree, Trees, uncollected
 from gpuwhy.source.users import users_of_attribute, users_of_global
@@ -113,7 +113,16 @@ class _Tracer:
         guard = self._guard(node)
         if on_first is not None:
             on_first(Trace(self.question.shown, self.scope(), guard, frames=self.frames))
-        self.slicer.follow([test for condition in path_conditions(node) if not condition.is_weak for test in condition.tests])  # fmt: skip
+        conditions = path_conditions(node)
+        # a condition is weak when another raise would have come first; where there is no other, that one decides
+        chosen = [each for each in conditions if not each.is_weak] or conditions[:3]
+        tests = [test for condition in chosen for test in condition.tests]
+        if not tests and scope_of(node).function().kind == "function":
+            self.slicer.of_callers(scope_of(node).unit())
+        if not isinstance(node, ast.Raise) and not self.question.call:
+            # what fails is an expression in it: an index, an attribute, a call
+            tests += _expressions(node)
+        self.slicer.follow(tests, node)
         return self._complete(guard)
 
     def _complete(self, guard: Guard | None) -> Trace:
@@ -189,11 +198,20 @@ class _Tracer:
             return None
         self.trees.open(found["module"].partition(".")[0])
         scope = places.symbol(self.resolver, found["module"], found["name"])
-        return scope if isinstance(scope, tuple) else None
+        if isinstance(scope, tuple) or scope is None:
+            return scope
+        if scope.kind == "function" and not places.statements_of(scope):
+            module = self.trees.module(found["module"])
+            bindings = module.scope.named(found["name"]) if module else []
+            is_own = len(bindings) == 1 and bindings[0].kind == "def"
+            return (module.scope, found["name"]) if module and bindings and not is_own else (scope, "")
+        return None
 
     def _of_value(self, scope: CodeScope, name: str) -> Trace:
         """The origin of a value that is asked for by its name."""
-        if scope.kind == "class":
+        if scope.kind == "function":
+            self.slicer.of_function(scope)
+        elif scope.kind == "class":
             self.slicer.field(scope, name, self.slicer.root, 0.0)
         else:
             self.slicer.of_global(scope.module, name)
@@ -270,19 +288,21 @@ class _Tracer:
         found: dict[int, Swallow] = {}
         for node, path in breadth_first(self.slicer.root):
             handler = node.touched if node.kind == "swallowed" else node.node if node.kind == "caught" else None
+            skipped = path[-1].text if path else ""
+            if isinstance(handler, (ast.With, ast.AsyncWith)) and id(handler) not in found:
+                found[id(handler)] = self._swallow(handler, suppressed(handler), handler.body, skipped)
             if not isinstance(handler, ast.ExceptHandler):
                 continue
             tried = parent(handler)
             handlers = getattr(tried, "handlers", []) if node.kind == "swallowed" else [handler]
             for each in handlers:
                 if id(each) not in found and (each is handler or node.kind == "swallowed"):
-                    skipped = path[-1].text if path else ""
-                    found[id(each)] = self._swallow(each, getattr(tried, "body", []), skipped)
+                    found[id(each)] = self._swallow(each, handler_types(each), getattr(tried, "body", []), skipped)
         return tuple(each for each in found.values() if each.hides or each.may_hide or each.logs)
 
-    def _swallow(self, handler: ast.ExceptHandler, body: list[ast.stmt], skipped: str) -> Swallow:
+    def _swallow(self, handler: ast.AST, types: tuple[str, ...], body: list[ast.stmt], skipped: str) -> Swallow:
         exceptions = self.slicer.exceptions
-        caught = exceptions.caught_by(handler, body)
+        caught = exceptions.caught_by(types, body)
         raised = [each for each in caught if not each.is_implied]
         implied = [each for each in caught if each.is_implied]
         hides = tuple(
@@ -298,9 +318,9 @@ class _Tracer:
         may = dict.fromkeys(f"{each.message.shown} ({_place(each.node)})" for each in implied)
         return Swallow(
             spot=spot_of(handler),
-            catches=handler_types(handler),
+            catches=types,
             skips=skipped,
-            logs=exceptions.logs(handler),
+            logs=exceptions.logs(handler) if isinstance(handler, ast.ExceptHandler) else (),
             hides=hides,
             may_hide=tuple(may)[:8],
             more=max(len(raised) - MAX_RAISES, 0) + max(len(may) - 8, 0),
@@ -315,8 +335,12 @@ class _Tracer:
             hidden: set[int] = set()
             for write in field.below:
                 for swallowed in write.below:
-                    if isinstance(swallowed.touched, ast.ExceptHandler):
-                        tried = parent(swallowed.touched)
+                    if isinstance(swallowed.touched, (ast.ExceptHandler, ast.With, ast.AsyncWith)):
+                        tried = (
+                            parent(swallowed.touched)
+                            if isinstance(swallowed.touched, ast.ExceptHandler)
+                            else swallowed.touched
+                        )
                         hidden |= {id(each.node) for each in self.slicer.exceptions.leaving(getattr(tried, "body", [])) if not each.is_implied}  # fmt: skip
             for write in field.below if hidden else ():
                 is_protected = any(each.kind == "swallowed" for each in write.below)
@@ -345,6 +369,11 @@ class _Tracer:
             outside=tuple(sorted(self.trees.outside)),
             wanted=tuple(path for tree in self.trees if isinstance(tree.root, FedRoot) for path in tree.root.wanted),
         )
+
+
+def _expressions(node: ast.stmt) -> list[ast.expr]:
+    """The expressions of a statement, without those of the statements in it."""
+    return [child for child in children(node) if isinstance(child, ast.expr)]
 
 
 def read_package(tree: Tree) -> ReadPackage:
