@@ -6,6 +6,8 @@ import subprocess
 from pathlib import Path
 
 TORCH_ERROR = "_ZN3c105ErrorC2ENS_14SourceLocationENSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEE"
+CUDA_CHECK = "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_"
+"""Up to torch 2.9 with ``ib`` behind it, from 2.10 on with ``jb``."""
 OLD_TORCH_ERROR = "_ZN3c105ErrorC2ENS_14SourceLocationESs"
 
 
@@ -50,13 +52,16 @@ def environment(root: Path) -> Path:
     return packages
 
 
-def torch(packages: Path, defines: str = TORCH_ERROR, cuda: tuple[Path, ...] = ()) -> Path:
+def torch(
+    packages: Path, defines: str = TORCH_ERROR, cuda: tuple[Path, ...] = (), cuda_defines: str = f"{CUDA_CHECK}jb"
+) -> Path:
     """A torch as its wheel lays it out: its dependencies, its libraries, and the module that needs them all."""
     lib = packages / "torch/lib"
     wheels = "$ORIGIN/../../nvidia/cuda_runtime/lib:$ORIGIN/../../nvidia/cu13/lib:$ORIGIN"
     library(lib / "libtorch_global_deps.so", "", cuda, runpath=wheels)
     c10 = library(lib / "libc10.so", f"void {defines}(void) {{}}")
-    whole = library(lib / "libtorch.so", "void torch(void) {}", (c10,), runpath="$ORIGIN")
+    c10_cuda = library(lib / "libc10_cuda.so", f"void {cuda_defines}(void) {{}}", (c10,), runpath="$ORIGIN")
+    whole = library(lib / "libtorch.so", "void torch(void) {}", (c10, c10_cuda), runpath="$ORIGIN")
     library(packages / "torch/_C.cpython-311-x86_64-linux-gnu.so", "", (whole,), rpath="$ORIGIN/lib")
     return lib
 

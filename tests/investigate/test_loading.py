@@ -20,12 +20,11 @@ def extension(tmp_path: Path) -> Path:
     """Compiled for CUDA 12 and torch 2.9, in an environment with CUDA 13 and torch 2.14."""
     packages = linking.environment(tmp_path)
     cudart = linking.library(packages / "nvidia/cu13/lib/libcudart.so.13", "int cudaMalloc(void) { return 0; }")
-    lib = linking.torch(packages, cuda=(cudart,))
+    lib = linking.torch(packages, cuda=(cudart,), cuda_defines=f"{CHECK}jbPNS0_19CUDAErrorLogCaptureE")
     linking.distribution(packages, "torch", "2.14.1", (lib / "libc10.so",))
-    c10_cuda = linking.library(lib / "libc10_cuda.so", f"void {CHECK}jbPNS0_19CUDAErrorLogCaptureE(void) {{}}")
     gone = linking.library(tmp_path / "gone/libcudart.so.12")
     source = f"void {CHECK}ib(void); int cudaFree(void); int f(void) {{ {CHECK}ib(); return cudaFree(); }}"
-    path = linking.library(packages / "sgl_kernel/flash_ops.abi3.so", source, (gone, c10_cuda, lib / "libc10.so"), runpath="$ORIGIN/../torch/lib")  # fmt: skip
+    path = linking.library(packages / "sgl_kernel/flash_ops.abi3.so", source, (gone, lib / "libc10_cuda.so", lib / "libc10.so"), runpath="$ORIGIN/../torch/lib")  # fmt: skip
     linking.distribution(packages, "sgl-kernel", "0.3.21", (path,), ("torch==2.9.1",))
     gone.unlink()
     return path

@@ -30,7 +30,8 @@ class Needed(NamedTuple):
 
     ``path`` is the file that is taken, ``""`` when none is found; ``how`` what led there ("RUNPATH of libtorch.so",
     "ld.so.cache"). For one that is not found ``looked_in`` are the folders that were searched, and ``beside`` a file of
-    that name in the folder of another package, where nobody looks. ``problem``: it is found, and damaged.
+    that name in the folder of another package, where nobody looks; ``other_number`` is the same library with another
+    number (libcudart.so.13 for libcudart.so.12) that is loaded or lies there. ``problem``: it is found, and damaged.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Needed(NamedTuple):
     problem: str = ""
     looked_in: Tuple[str, ...] = ()
     beside: str = ""
+    other_number: str = ""
 
 
 class Surroundings(NamedTuple):
@@ -216,10 +218,21 @@ class LinkMap:
             self._by_name.setdefault(name, known)
             self.rows[key] = Needed(name, module.path, path, how)
             return known
-        beside = next(filter(None, (_in_wheels(each, name) for each in self._package_folders(module.path))), "")
+        packages = self._package_folders(module.path)
+        beside = next(filter(None, (_in_wheels(each, name) for each in packages)), "")
         folders = tuple(dict.fromkeys(looked_in))[:_MOST_LOOKED_IN]
-        self.rows[key] = Needed(name, module.path, looked_in=folders, beside=beside)
+        self.rows[key] = Needed(
+            name, module.path, looked_in=folders, beside=beside, other_number=self._other_number(name, packages)
+        )
         return None
+
+    def _other_number(self, name: str, packages: Sequence[str]) -> str:
+        """The library of another number that is loaded, or that a wheel brought."""
+        stem = name.partition(".so")[0] + ".so."
+        for known, module in self._by_name.items():
+            if known.startswith(stem) and known != name:
+                return module.path
+        return next(filter(None, (_in_wheels(each, stem, is_start=True) for each in packages)), "")
 
     def _fitting(self, path: str, wanted: Elf) -> Optional[Elf]:
         """The file; None when the linker goes on searching: it is not there, or made for another machine."""
@@ -312,21 +325,28 @@ def program_of(packages: str) -> str:
 
 
 def _torch_modules(folder: str) -> List[str]:
+    return [os.path.join(folder, each) for each in _names_in(folder) if each.startswith("_C.") and each.endswith(".so")]
+
+
+def _in_wheels(packages: str, name: str, is_start: bool = False) -> str:
+    """A library of that name (or whose name starts so) in the folders where NVIDIA's wheels and torch's keep theirs."""
+    for folder in _library_folders(packages):
+        if not is_start and os.path.isfile(os.path.join(folder, name)):
+            return os.path.join(folder, name)
+        if is_start:
+            found = [each for each in _names_in(folder) if each.startswith(name)]
+            if found:
+                return os.path.join(folder, found[0])
+    return ""
+
+
+def _library_folders(packages: str) -> List[str]:
+    nvidia = os.path.join(packages, "nvidia")
+    return [os.path.join(nvidia, each, "lib") for each in _names_in(nvidia)] + [os.path.join(packages, "torch", "lib")]
+
+
+def _names_in(folder: str) -> List[str]:
     try:
-        names = sorted(os.listdir(folder))
+        return sorted(os.listdir(folder))
     except OSError:
         return []
-    return [os.path.join(folder, name) for name in names if name.startswith("_C.") and name.endswith(".so")]
-
-
-def _in_wheels(packages: str, name: str) -> str:
-    """A library of that name in the folders where NVIDIA's wheels and torch's keep theirs."""
-    nvidia = os.path.join(packages, "nvidia")
-    try:
-        folders = [os.path.join(nvidia, each, "lib") for each in sorted(os.listdir(nvidia))]
-    except OSError:
-        folders = []
-    for folder in folders + [os.path.join(packages, "torch", "lib")]:
-        if os.path.isfile(os.path.join(folder, name)):
-            return os.path.join(folder, name)
-    return ""

@@ -12,7 +12,13 @@ import msgspec
 
 from gpuwhy.diagnosis import Judgement, completed, judge
 from gpuwhy.investigate import binaries_wanted
-from gpuwhy.investigate.binaries_facts import facts_of_file, facts_of_loading, facts_of_set, missing_file
+from gpuwhy.investigate.binaries_facts import (
+    facts_of_file,
+    facts_of_loading,
+    facts_of_set,
+    facts_of_torch,
+    missing_file,
+)
 from gpuwhy.investigate.binaries_sent import SentBinary, sent_binaries
 from gpuwhy.investigate.binaries_wanted import Wanted, wanted
 from gpuwhy.investigate.loading import loading_of
@@ -67,7 +73,7 @@ class _Examination:
             chosen = self._of_component(component, places[component], files)
             if self._wanted.is_about_code:
                 found += facts_of_set(component, chosen, self._facts, is_named=self._is_named(chosen))
-        found += [fact for each in files if each.path == torch for fact in facts_of_set("torch", [each], self._facts)]
+        found += [fact for each in files if each.path == torch for fact in facts_of_torch(each, self._facts)]
         for loading in self._explained(self._to_load(files, places, torch)):
             found += facts_of_loading(loading, self._facts, self._wanted.libraries)
         return Facts({fact.key: fact for fact in found})

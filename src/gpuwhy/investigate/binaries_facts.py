@@ -54,10 +54,20 @@ def _state(file: SentBinary) -> str:
     return f"whole: {size} bytes{recorded}"
 
 
+def facts_of_torch(file: SentBinary, facts: Facts) -> Iterator[Fact]:
+    """``torch_arch_list``, as ``torch.cuda.get_arch_list()`` prints it: the targets that every part was compiled for."""
+    listed = list(file.common_architectures or file.architectures)
+    if not listed:
+        return
+    quote = f"{file.place}: each holds {' '.join(listed)}"
+    yield _fact("torch_arch_list", listed, f"torch was compiled for {' '.join(listed)}", quote, file.path)
+    yield from _runs("torch", file, _gpu(facts), _driver(facts))
+
+
 def facts_of_set(
     component: str, files: Sequence[SentBinary], facts: Facts, *, is_named: bool = False
 ) -> Iterator[Fact]:
-    """``binary_archs``, ``binary_runs``, for torch ``torch_arch_list``, for what was compiled on the target ``jit_targets``.
+    """``binary_archs``, ``binary_runs``, and for what was compiled on the target ``jit_targets``.
 
     Under the component's own name stands what all of its files agree in, or those that the failure names: of a package
     with kernels for several generations in separate files, one that lacks the GPU shows nothing.
@@ -69,8 +79,6 @@ def facts_of_set(
     for file in coded:
         if len(coded) > 1:
             yield from _of_one(f"{component} {file.stem}", file, gpu, driver)
-    if component == "torch":
-        yield from _torch(coded[0])
     cached = [each for each in coded if any(part in each.path for part in _CACHES)]
     if cached and "jit_targets" not in facts:
         targets = list(dict.fromkeys(name for each in cached for name in each.architectures))
@@ -85,6 +93,10 @@ def _of_one(name: str, file: SentBinary, gpu: ComputeCapability | None, driver: 
     whose = f", of {file.package} {file.package_version}" if file.package else ""
     said = f"{file.path}{whose} holds code for {' '.join(listed)}"
     yield _fact(f"binary_archs.{name}", listed, said, f"{file.place}: {' '.join(listed)}", file.path)
+    yield from _runs(name, file, gpu, driver)
+
+
+def _runs(name: str, file: SentBinary, gpu: ComputeCapability | None, driver: str) -> Iterator[Fact]:
     if gpu is None:
         return
     verdict = file.verdict(gpu, driver)
@@ -97,17 +109,9 @@ def _counts(file: SentBinary, verdict: Verdict) -> str:
     return f"{file.place}: {counted}" if verdict.outcome is not Outcome.NO_DEVICE_CODE else file.place
 
 
-def _torch(file: SentBinary) -> Iterator[Fact]:
-    """What ``torch.cuda.get_arch_list()`` prints: the targets that every part was compiled for."""
-    listed = list(file.common_architectures or file.architectures)
-    said = f"torch was compiled for {' '.join(listed)}"
-    quote = f"{file.place}: each holds {' '.join(listed)}"
-    yield _fact("torch_arch_list", listed, said, quote, file.path)
-
-
 def facts_of_loading(loading: Loading, facts: Facts, names: Sequence[str] = ()) -> Iterator[Fact]:
     """``loading.PATH``, with it ``glibc`` and ``libcuda_path`` where nobody knows better, and ``files.NAME`` of a library
-    that was not found."""
+    that is found nowhere, ``files.PATH`` of one that is."""
     words = {True: "loads", False: "does not load", None: "may load"}[loading.loads]
     yield _fact(f"loading.{loading.path}", msgspec.to_builtins(loading), f"{loading.path} {words}", _why(loading), loading.path)  # fmt: skip
     if loading.glibc and "glibc" not in facts:
@@ -117,7 +121,11 @@ def facts_of_loading(loading: Loading, facts: Facts, names: Sequence[str] = ()) 
     if loading.libcuda and not is_mapped:
         said = f"a process of the service would load this libcuda, by {loading.libcuda_how}"
         yield _fact("libcuda_path", loading.libcuda, said, loading.libcuda, loading.libcuda)
-    for row in loading.missing:
+    for row in loading.libraries:
+        if row.name in names and row.path and not row.problem:
+            yield _fact(
+                f"files.{row.path}", f"found by {row.how}", f"the loader finds {row.path}", row.path, loading.path
+            )
         if row.name in names and not row.path:
             yield _fact(f"files.{row.name}", None, f"{row.name} is in none of the folders that the loader searches", ", ".join(row.looked_in[:12]), loading.path)  # fmt: skip
 

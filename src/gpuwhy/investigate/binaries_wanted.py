@@ -31,6 +31,9 @@ _LIBRARY = re.compile(
 _MISSING = re.compile(r"(?P<name>lib[\w+.-]{1,60}\.so(?:\.\d{1,5}){0,4}): cannot open shared object")
 
 
+_NO_BINARIES = frozenset({"python", "driver", "python-env", "user-program", "cuda-toolkit", "cuda-compat"})
+
+
 class Wanted(Struct, frozen=True):
     """What to look at.
 
@@ -68,13 +71,24 @@ def wanted(incident: Incident, judgement: Judgement) -> Wanted | None:
     paths = list(dict.fromkeys(match["path"] for text in texts for match in _LIBRARY.finditer(text[:_LONGEST_TEXT])))
     libraries = dict.fromkeys(match["name"] for text in texts for match in _MISSING.finditer(text[:_LONGEST_TEXT]))
     named = [finding.component for finding in leading if finding.component and finding.cause in causes]
+    named += _of_frames(incident)
     return Wanted(
         frozenset(causes),
         tuple(path for path in paths if path.startswith("/"))[:MOST_NAMED],
         tuple(dict.fromkeys(path.rpartition("/")[2] for path in paths if not path.startswith("/")))[:MOST_NAMED],
         tuple(libraries)[:MOST_NAMED],
-        tuple(dict.fromkeys(each for each in named if each not in ("python", "driver", "python-env"))),
+        tuple(dict.fromkeys(each for each in named if each not in _NO_BINARIES)),
     )
+
+
+def _of_frames(incident: Incident) -> Iterator[str]:
+    """The components in whose frames the failure stands, the innermost first."""
+    primary = incident.primary_event
+    for block in primary.exceptions if primary is not None else ():
+        for frame in reversed(block.frames[-12:]):
+            component = components.component_of_module(frame.path)
+            if component is not None:
+                yield component
 
 
 def _texts(incident: Incident, judgement: Judgement) -> Iterator[str]:

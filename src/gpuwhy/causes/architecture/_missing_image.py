@@ -135,7 +135,7 @@ def read_missing_image(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown)
     component = _NATIVE_PARTS.get(component or "", component)
     if component is None:
         component = _only_examined(case)
-    built = _binary(case, component)
+    built = _binary(case, component, capability)
     targets = None if built is None else tuple(str(item) for item in built.value or ())
     return MissingImage(
         match=match,
@@ -269,11 +269,15 @@ def _canonical(name: str) -> str:
     return components.canonical(name) or components.canonical(words[0]) or words[0].lower()
 
 
-def _binary(case: Case, component: str | None) -> Fact | None:
-    for name, fact in case.facts.group("binary_archs").items():
-        if component is not None and _canonical(name) == component and isinstance(fact.value, (list, tuple)):
-            return fact
-    return None
+def _binary(case: Case, component: str | None, capability: str | None) -> Fact | None:
+    """What the component's binary holds. Of several that differ in whether they have the GPU, none decides."""
+    known = case.facts.group("binary_archs")
+    own = [fact for name, fact in known.items() if component is not None and _canonical(name) == component and isinstance(fact.value, (list, tuple))]  # fmt: skip
+    whole = known.get(component or "")
+    if whole in own or len(own) < 2 or capability is None:
+        return whole if whole in own else next(iter(own), None)
+    answers = {any_runs(map(str, fact.value), capability) for fact in own}
+    return own[0] if len(answers) == 1 else None
 
 
 def _ggml_capability(match: Match) -> str | None:

@@ -7,7 +7,7 @@ import re
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._signs import Sign, says
 from gpuwhy.knowledge import components
-from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.evidence import Evidence, Standing
 from gpuwhy.model.fact import Fact
 
 BUILT_HERE = says(
@@ -40,7 +40,9 @@ def evidence_of_own_build(case: Case, match: Match, component: str | None) -> Ev
     if stated is not None:
         return case.evidence(stated, "a build on this machine")
     binary = binary_of(case, component)
-    return binary.evidence if binary is not None and 0 < len(binary.value) <= _FEW_TARGETS else None
+    # of a library that was examined as a whole; single files of a published wheel have one target often
+    is_told = binary is not None and binary.evidence.standing is Standing.GIVEN
+    return binary.evidence if binary is not None and is_told and 0 < len(binary.value) <= _FEW_TARGETS else None
 
 
 def evidence_naming_component(case: Case, component: str | None) -> Evidence | None:

@@ -122,7 +122,12 @@ def _silent(case: Case, image: MissingImage, torch: Torch | Unknown) -> Judgemen
         )
     is_lacking = image.torch.value is False
     lacks = derived(image.torch.why, image.torch.provenance) if is_lacking else None
+    read = case.fact_evidence("torch_arch_list")
+    is_read = is_lacking and read is not None and read.place is not None and read.place.source == "binary"
+    lacks = read if is_read else lacks
     certainty = Certainty.LIKELY if is_lacking else Certainty.POSSIBLE
+    if is_read and image.is_plain and image.component in (None, "torch"):
+        certainty = Certainty.PROVEN
     strength = 75 if is_lacking else _strength(image)
     return Verdict(
         certainty=certainty,
@@ -137,7 +142,7 @@ def _silent(case: Case, image: MissingImage, torch: Torch | Unknown) -> Judgemen
         evidence=(quoted, *((lacks,) if lacks else ()), *(torch.evidence if isinstance(torch, Torch) else ())),
         explains=case.explains(image.match),
         missing=() if is_lacking else _missing(case),
-        rivals=_RIVALS,
+        rivals=() if certainty is Certainty.PROVEN else _RIVALS,
         remedies=_remedies(case, image.capability, torch),
         not_remedies=_IN_VAIN,
         strength=strength,

@@ -13,8 +13,10 @@ from gpuwhy.causes.driver import _program_cuda as cuda
 from gpuwhy.causes.driver._program_cuda import DriverCuda, ProgramCuda
 from gpuwhy.knowledge import drivers
 from gpuwhy.knowledge.releases import cuda_release, cuda_text
+from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
+from gpuwhy.model.inspection import Outcome
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _PREBUILT = re.compile(r"(?:site|dist)-packages/|vllm|sglang|torch\.|/usr/local/lib/ollama", re.IGNORECASE)
@@ -94,21 +96,23 @@ def ptx_newer_than_driver(case: Case) -> Judgement:
     ptx = next((m for m in case.all("driver-refuses-ptx-version") if m.group("ptx")), None)
     program = _built_with(case, ptx)
     is_covered = cuda.has_full_release(driver, program)
-    is_shown = ptx is not None or is_covered is False
+    blocked = _blocked(case)
+    is_shown = ptx is not None or is_covered is False or blocked is not None
     quoted = case.evidence(match, "the driver cannot compile this PTX: it is of a newer CUDA than the driver")
     certainty = Certainty.PROVEN if is_shown else Certainty.LIKELY
-    against = tuple(driver.evidence) if is_covered and driver is not None and ptx is None else ()
+    is_against = is_covered and driver is not None and ptx is None and blocked is None
+    against = tuple(driver.evidence) if is_against and driver is not None else ()
     return Verdict(
         certainty=certainty,
         component="driver",
         title=f"A kernel exists only as PTX of {f'CUDA {program.cuda}' if program and not against else 'a newer CUDA'} than the driver {_name(driver)}can compile",
         chain=(
-            Link("One kernel has no machine code for this GPU, only PTX", inferred("the driver was asked to compile it")),
+            Link("One kernel has no machine code for this GPU, only PTX", blocked or inferred("the driver was asked to compile it")),
             Link(f"The PTX was written by {f'CUDA {program.cuda}' if program and not against else 'a newer CUDA release'}", program.evidence if program and not against else quoted),
             Link(f"The driver compiles PTX up to {f'CUDA {driver.cuda}' if driver and driver.cuda else 'its own CUDA release'}", driver.evidence[0] if driver and driver.evidence else quoted),
             Link("The kernel is refused, while others run", quoted),
         ),
-        evidence=(quoted, *(driver.evidence if driver and not against else ()), *((program.evidence,) if program and not against else ())),
+        evidence=(quoted, *((blocked,) if blocked else ()), *(driver.evidence if driver and not against else ()), *((program.evidence,) if program and not against else ())),
         against=against,
         explains=case.explains(match, ptx),
         missing=() if certainty is Certainty.PROVEN else _missing(case),
@@ -141,6 +145,12 @@ def _possible(case: Case, match: Match) -> Verdict:
         not_remedies=_IN_VAIN,
         strength=50 if is_behind else 35,
     )  # fmt: skip
+
+
+def _blocked(case: Case) -> Evidence | None:
+    """A binary whose containers have only PTX for this GPU, of a version that this driver does not compile."""
+    runs = case.facts.group("binary_runs").values()
+    return next((fact.evidence for fact in runs if fact.value == Outcome.JIT_BLOCKED.value), None)
 
 
 def _built_with(case: Case, ptx: Match | None) -> ProgramCuda | None:

@@ -14,6 +14,7 @@ from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.host import Torch
+from gpuwhy.model.loading import Loadings
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _TITLES = {
@@ -131,6 +132,9 @@ def _undefined(case: Case, undefined: Undefined, torch: Torch | Unknown) -> Judg
         certainty = Certainty.LIKELY
     if component in (None, "torch") and undefined.owner == "torch":
         certainty = Certainty.LIKELY  # torch's own halves, or a binary that the line does not name
+    read = Loadings.of(case.facts).undefined(undefined.symbol)
+    if read is not None:
+        certainty = Certainty.PROVEN
     name = component or "A compiled extension"
     certainty = parts.capped(case, match, certainty, *case.all("operators-absent"))
     is_cached = _JIT_CACHE.search(undefined.binary or match.text) is not None
@@ -141,10 +145,10 @@ def _undefined(case: Case, undefined: Undefined, torch: Torch | Unknown) -> Judg
         component=component,
         title=f"{name} {_TITLES[undefined.owner]}",
         chain=(
-            Link(f"{name} was compiled against {_of_whom(undefined)} of another release", strings or inferred("its build is not in the log")),
+            Link(f"{name} was compiled against {_of_whom(undefined)} of another release", read[1] if read else strings or inferred("its build is not in the log")),
             Link(f"the symbol {undefined.readable} is not defined by what is installed", quoted),
         ),
-        evidence=(quoted, *((strings,) if strings else ()), *parts.evidence_of(case, "torch", "the installed torch")),
+        evidence=(quoted, *((read[1],) if read else ()), *((strings,) if strings else ()), *parts.evidence_of(case, "torch", "the installed torch")),
         explains=case.explains(match, case.found("operators-absent")),
         missing=_missing(case, component, undefined.owner),
         rivals=("jit-cache-stale",) if is_cached else _RIVALS.get(undefined.owner, ()),
@@ -153,7 +157,7 @@ def _undefined(case: Case, undefined: Undefined, torch: Torch | Unknown) -> Judg
             *_remedies(case, component, undefined.owner, torch, is_about_strings=strings is not None),
         ),
         not_remedies=_IN_VAIN,
-        strength=45 if is_cached else _STRENGTH[undefined.owner],
+        strength=45 if is_cached else 85 if read else _STRENGTH[undefined.owner],
     )  # fmt: skip
 
 

@@ -9,11 +9,12 @@ from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes.packages import _parts as parts
 from gpuwhy.causes.packages._missing_objects import CANNOT_OPEN, MissingLibrary, missing_libraries
 from gpuwhy.knowledge import components
-from gpuwhy.knowledge.shared_libraries import CudaLibrary, cuda_library, wheel_for
+from gpuwhy.knowledge.shared_libraries import CudaLibrary, cuda_library, parse, wheel_for
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, RuledOut, Verdict
 from gpuwhy.model.host import Torch
+from gpuwhy.model.loading import Loadings
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _MAJOR_SEEN = re.compile(
@@ -73,6 +74,7 @@ def _judge(case: Case, missing: MissingLibrary, library: CudaLibrary, torch: Tor
     quoted = case.evidence(match, f"{missing.library.name} is nowhere")
     wanted = library.cuda_majors
     have, seen = _cuda_of_environment(case, missing, torch)
+    searched = Loadings.of(case.facts).missing(missing.library.name)
     if have is not None and wanted and have in wanted:
         why = f"the environment's CUDA is {have}, to which {missing.library.name} belongs: the library is not installed, or not looked for where it is"
         return RuledOut(why, (quoted, *seen))
@@ -83,7 +85,9 @@ def _judge(case: Case, missing: MissingLibrary, library: CudaLibrary, torch: Tor
         if wanted
         else f"cuDNN {missing.library.version or 'of another release'}"
     )
-    is_torch_known = isinstance(torch, Torch) and torch.cuda is not None
+    is_torch_known = (isinstance(torch, Torch) and torch.cuda is not None) or searched is not None
+    if searched is not None:
+        seen = (*seen, searched[1])
     certainty = parts.capped(case, match, _certainty(missing, wanted, have, is_torch_known=is_torch_known))
     provides = f"The environment has CUDA {have}" if have else "The environment has no library of that number"
     asked = case.missing("torch_cuda", "whether it is of another CUDA major than the library")
@@ -127,6 +131,11 @@ def _cuda_of_environment(
     """The CUDA major that the environment provides: torch's, else what the lines around name, other than the wanted one."""
     if isinstance(torch, Torch) and torch.cuda is not None and torch.cuda.partition(".")[0].isdigit():
         return int(torch.cuda.partition(".")[0]), torch.evidence[:1]
+    searched = Loadings.of(case.facts).missing(missing.library.name)
+    other = parse(searched[0].other_number) if searched is not None else None
+    majors = (cuda_library(other) or CudaLibrary("", ())).cuda_majors if other is not None else ()
+    if searched is not None and len(majors) == 1:
+        return majors[0], (Evidence("the environment has it with another number", searched[0].other_number, searched[1].place),)  # fmt: skip
     wanted = {missing.library.major, *((cuda_library(missing.library) or CudaLibrary("", ())).cuda_majors)}
     for line in case.lines_around(missing.match, 80, 80):
         found = _MAJOR_SEEN.search(line.text[:1000])

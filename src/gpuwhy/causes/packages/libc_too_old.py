@@ -15,6 +15,7 @@ from gpuwhy.knowledge.releases import package_version
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, RuledOut, Verdict
+from gpuwhy.model.loading import Loadings
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _LIBRARY_OF = {"GLIBC": "glibc", "GLIBCXX": "libstdc++", "CXXABI": "libstdc++", "GOMP": "libgomp", "OMP": "libgomp", "GCC": "libgcc"}  # fmt: skip
@@ -123,7 +124,12 @@ def _version_not_found(case: Case, match: Match) -> Judgement:
     if isinstance(known, Fact) and known.value and _is_at_least(str(known.value), version):
         return RuledOut(f"glibc is {known.value}, which has GLIBC_{version}", (quoted, known.evidence))
     component = parts.component_of_binary(case, match, match.group("binary"))
-    return _verdict(case, match, quoted, component, library, version, match.group("library"), Certainty.PROVEN)
+    judged = _verdict(case, match, quoted, component, library, version, match.group("library"), Certainty.PROVEN)
+    read = Loadings.of(case.facts).too_old(f"{kind}_{version}")
+    if read is None or not isinstance(judged, Verdict):
+        return judged
+    chain = (judged.chain[0], msgspec.structs.replace(judged.chain[1], evidence=read[1]), *judged.chain[2:])
+    return msgspec.structs.replace(judged, evidence=(*judged.evidence, read[1]), chain=chain)
 
 
 def _is_at_least(have: str, wanted: str) -> bool:

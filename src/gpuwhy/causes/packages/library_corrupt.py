@@ -8,6 +8,7 @@ from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
+from gpuwhy.causes.toolchain import _jit_caches as caches
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -112,8 +113,13 @@ def _stated(case: Case, match: Match) -> Judgement:
     if path is not None and _OF_THE_DRIVER.search(path):
         return _verdict(case, match, quoted, path, "driver", Certainty.POSSIBLE, (), 40)
     component = component or _of_image(match) or case.component_near(match, case.engine or None)
-    certainty = Certainty.PROVEN if is_plain and (is_failure or known is not None) else Certainty.LIKELY
-    return _verdict(case, match, quoted, path, component, certainty, (), 82 if is_plain else 66)
+    is_damaged = known is not None and _DAMAGED.search(str(known.value)) is not None
+    if path is not None and caches.cache_of_path(path) is not None:  # what no package installed: jit-cache-stale
+        return _verdict(case, match, quoted, path, component, Certainty.LIKELY, (), 45)
+    is_shown = is_damaged or (is_plain and (is_failure or known is not None))
+    certainty = Certainty.PROVEN if is_shown else Certainty.LIKELY
+    seen = (known.evidence,) if known is not None and is_damaged else ()
+    return _verdict(case, match, quoted, path, component, certainty, seen, 82 if is_plain or is_damaged else 66)
 
 
 def _of_image(match: Match) -> str | None:

@@ -19,6 +19,7 @@ from gpuwhy.knowledge.shared_libraries import (
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, RuledOut, Verdict
 from gpuwhy.model.host import Torch
+from gpuwhy.model.loading import Loadings
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _FILE_LISTS = "documented: file lists of the distributions' packages"
@@ -104,23 +105,26 @@ def _system(case: Case, missing: MissingLibrary) -> Judgement:
     there = _installed(case, library.name)
     if there is not None:
         return RuledOut(f"{library.name} is installed at {there}", (quoted,))
+    searched = Loadings.of(case.facts).missing(library.name)
+    seen = (searched[1],) if searched is not None else ()
     own = parts.component_of(library.name)
     if package is None and own not in (None, "cuda-toolkit", "driver"):
         return _own_library(case, missing, own)
     component = missing.component
     name = component or "the program"
     bring = derived(f"{library.name} is in {package.debian} (Debian, Ubuntu) or {package.fedora or 'no package'} (Fedora, RHEL)", _FILE_LISTS) if package else inferred("which package holds it is not known here")  # fmt: skip
-    certainty = Certainty.PROVEN if package is not None and missing.is_event else Certainty.LIKELY if missing.is_event else Certainty.POSSIBLE  # fmt: skip
+    is_shown = package is not None or searched is not None
+    certainty = Certainty.PROVEN if is_shown and missing.is_event else Certainty.LIKELY if missing.is_event else Certainty.POSSIBLE  # fmt: skip
     certainty = parts.capped(case, match, certainty)
     return Verdict(
         certainty=certainty,
         component=component,
         title=f"{library.name}, a library of the system that {name} needs, is not installed",
         chain=(
-            Link(f"The system has no {library.name}{f' ({package.what})' if package and package.what else ''}", bring),
+            Link(f"The system has no {library.name}{f' ({package.what})' if package and package.what else ''}", seen[0] if seen else bring),
             Link(f"{name} is linked against it, and its wheel does not hold it", quoted),
         ),
-        evidence=(quoted,),
+        evidence=(quoted, *seen),
         explains=case.explains(match),
         remedies=_system_remedies(library.name, package),
         not_remedies=(

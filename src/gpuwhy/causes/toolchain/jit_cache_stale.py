@@ -16,6 +16,7 @@ from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact, Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.host import Environment, Packages
+from gpuwhy.model.loading import Loadings
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _SO = r"(?<![^\s'\"(])(?P<path>(?:[A-Za-z]:)?[^\s'\"():]{1,500}\.(?:so|pyd|cubin|dll)(?:\.[\w.]{1,40})?)"
@@ -102,7 +103,9 @@ def jit_cache_stale(case: Case, packages: Packages | Unknown, environment: Envir
     quoted = case.evidence(left.match, _what_it_shows(left))
     host = _evidence_of(processes, "") if isinstance(processes, Fact) and left.kind == "lock" else ()
     component = _component(case, left)
-    certainty = _certainty(case, left, processes)
+    read = _read_file(case, left)
+    certainty = Certainty.PROVEN if read is not None else _certainty(case, left, processes)
+    host = (*host, *((read,) if read is not None else ()))
     return Verdict(
         certainty=certainty,
         component=component,
@@ -129,6 +132,20 @@ _KINDS = {
     "baton-call": "lock", "baton": "lock", "filelock": "lock", "waits-for-lock": "lock", "truncated": "broken", "garbled": "broken", "said-corrupt": "broken",
     "foreign-symbol": "foreign", "foreign-libc": "foreign", "module-gone": "gone", "entry-gone": "gone", "old-rules": "old-rules", "nvcc-run": "old-rules",
 }  # fmt: skip
+
+
+def _read_file(case: Case, left: Leftover) -> Evidence | None:
+    """What the file in the cache shows itself: it is not whole, or needs what the libraries of now do not define."""
+    if left.cache is None or left.kind not in ("broken", "foreign"):
+        return None
+    loading = Loadings.of(case.facts).of_file(left.path)
+    if left.kind == "foreign":
+        symbol = next(iter(loading.broken_symbols), None) if loading is not None else None
+        found = Loadings.of(case.facts).undefined(symbol.name) if symbol is not None else None
+        return found[1] if found is not None and found[0].file == left.path else None
+    fact = case.fact(f"files.{left.path}")
+    is_damaged = isinstance(fact, Fact) and str(fact.value).startswith(("truncated", "damaged", "empty"))
+    return fact.evidence if isinstance(fact, Fact) and is_damaged else None
 
 
 def _read(case: Case, packages: Packages | Unknown, environment: Environment | Unknown) -> Leftover | None:
@@ -270,8 +287,8 @@ def _title(left: Leftover, component: str) -> str:
 def _chain(left: Leftover, quoted: Evidence, host: tuple[Evidence, ...]) -> tuple[Link, ...]:
     first = {
         "lock": ("An earlier build ended without taking its lock away", host[0] if host else inferred("a killed process, a reboot")),
-        "broken": ("An earlier run was ended, or two ran at once, while the entry was written", inferred("the usual way to half a file")),
-        "foreign": ("torch, the C library or the image changed after the library was built", inferred("the cache is not keyed by them")),
+        "broken": ("An earlier run was ended, or two ran at once, while the entry was written", host[0] if host else inferred("the usual way to half a file")),
+        "foreign": ("torch, the C library or the image changed after the library was built", host[0] if host else inferred("the cache is not keyed by them")),
         "gone": ("Another process, a cleaner of temporary files or a failed build left the entry incomplete", inferred("nothing in the log tells which")),
         "old-rules": ("CUDA_HOME was changed, and the old build file was kept", inferred("read in the released source")),
     }[left.kind]  # fmt: skip
