@@ -59,6 +59,17 @@ def test_code_that_a_traceback_quotes_comes_after_what_was_said() -> None:
     assert [(m.line.number, m.is_code) for m in matches] == [(2, False), (1, True)]
 
 
+def test_the_statement_under_a_bare_assertion_is_its_message() -> None:
+    code = "assert in_features % group_size == 0"
+    log = log_of("    check(layer)", f"    {code}", "AssertionError")
+    frames = (Frame("a.py", 1, "f", "check(layer)"), Frame("b.py", 2, "check", code))
+    event = Event(id=0, kind="exception", text="AssertionError", place=Place("log", "crash.log", 3),
+                  span=Span("crash.log", 1, 3), exceptions=(RaisedException("AssertionError", "", frames),))  # fmt: skip
+    found = SignFinder([entry(says("s", "group_size"), says("outer", "check(layer)"))]).find(incident_of(log, event))
+    assert [m.is_code for m in found["a-cause"]["s"]] == [False]
+    assert [m.is_code for m in found["a-cause"]["outer"]] == [True]
+
+
 @pytest.mark.parametrize(("sign", "kind", "is_found"), [
     (raised("s", "boom"), "exception", True),
     (raised("s", "boom"), "warning", False),

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from gpuwhy.causes import CauseEntry, Match, Sign
-from gpuwhy.model.event import Event, Log, LogLine
+from gpuwhy.model.event import Event, Log, LogLine, RaisedException
 from gpuwhy.model.evidence import Place
 from gpuwhy.model.incident import Incident
 
@@ -133,7 +133,18 @@ def _is_code(line: LogLine, event: Event | None) -> bool:
     if event is None or event.kind != "exception":
         return False
     text = line.text.strip()
-    return any(frame.code and frame.code.strip() == text for block in event.exceptions for frame in block.frames)
+    quoted = any(frame.code and frame.code.strip() == text for block in event.exceptions for frame in block.frames)
+    return quoted and not any(_says_it_by_code(block, text) for block in event.exceptions)
+
+
+def _says_it_by_code(block: RaisedException, text: str) -> bool:
+    """A bare ``AssertionError`` has no words but those of the statement that failed."""
+    return (
+        block.type.endswith("AssertionError")
+        and not block.message.strip()
+        and bool(block.frames)
+        and block.frames[-1].code.strip() == text
+    )
 
 
 def _rank(match: Match) -> tuple[bool, bool, int]:

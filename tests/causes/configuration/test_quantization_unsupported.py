@@ -132,3 +132,12 @@ def test_a_checkpoint_without_what_the_method_needs(judge_report: Judge) -> None
     text = "ValueError: Cannot find any of ['adapter_name_or_path'] in the model's quantization config.\n"
     first = judge_report(text).findings[0]
     assert (first.cause, first.component) == ("quantization-unsupported", "vllm")
+
+
+def test_an_assertion_without_words_is_read_by_its_statement(judge_report):
+    text = (
+        'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.10/site-packages/awq/modules/linear/gemm.py", line 139, in __init__\n'
+        "    assert self.in_features % self.group_size == 0\nAssertionError\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == ("quantization-unsupported", "autoawq")

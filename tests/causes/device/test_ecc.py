@@ -118,3 +118,12 @@ def test_an_unnamed_failure_asks_for_the_counters(judge_report: Judge, finding: 
     assert CAUSE not in names(
         judge_report("0: NVIDIA GeForce RTX 4090\nGPU 0: NVIDIA GeForce RTX 4090 (UUID: GPU-1)\n" + text)
     )
+
+
+@pytest.mark.parametrize("text", [
+    "GPU 5 has uncontained errors. Drain the GPU and reset it or reboot the node. (DCGM_FR_UNCONTAINED_ERROR)\n",
+    "Detected 3 volatile double-bit ECC errors in GPU 2. Drain the GPU and reset it or reboot the node.\n",
+    "GPU 4 had row remap failures. Drain the GPU and contact support: DCGM_FR_ROW_REMAP_FAILURE\n",
+])  # fmt: skip
+def test_the_diagnostics_of_dcgm(judge_report: Judge, text: str) -> None:
+    assert names(judge_report(text + "torch.AcceleratorError: CUDA error: unspecified launch failure\n"))[0] == CAUSE

@@ -25,12 +25,12 @@ _LOST = r"fallen off the bus|\bGPU (?:\S{1,40} )?is lost\b|GPU_IS_LOST|cleanup_g
 _SURPRISE = r"Surprise Down|SurprDn|pciehp: Slot\(.{1,20}\): (?:Link Down|Card not present)"
 _LINK = (
     r"uncorrectable NVLink error|NvlinkUncorrectable|NVLINK_UNCORRECTABLE|NVLink: {0,2}[Ff]atal error detected|(?:NVSwitch|LinkBank|NVLink)\w{0,3} (?:non-)?fatal error|fatal NVSwitch error"
-    r"|NVLink.{0,60}(?:link training|training) (?:failed|error)|(?:fail\w{0,3}|unable) to train .{0,40}\blinks?\b|nvlink_(?:flit|data)_crc_error_count_\w{1,20} .{0,60}exceed|NVLink (?:port|link) \S{0,20} ?(?:is )?down\b"
+    r"|NVLink.{0,60}(?:link training|training) (?:failed|error)|(?:fail\w{0,3}|unable) to train .{0,40}\blinks?\b|nvlink_(?:flit|data)_crc_error_count_\w{1,20} .{0,60}exceed|NV[Ll]ink (?:port|link) \S{0,20} ?(?:is )?(?:currently )?down\b|\bDCGM_FR_NVLINK_\w{2,40}|NvLink errors on GPU .{0,60}exceeds threshold"
 )
-_MEMORY = r"uncorrectable ECC|\becc uncorrect|ECC_UNCORRECTABLE|ECCUncorrectable|\bdouble[- ]bit ECC|DBE \(double bit error\)|Remapp\w{1,4}.{0,30}(?:fail\w{0,3}(?! Occurred {0,30}: No)|exceed)|uncorrectable (?:DRAM|SRAM|HBM|memory) error|(?:un)?contained (?:ECC|memory) error|(?:DRAM|SRAM|HBM|[Vv]olatile|[Aa]ggregate)[ \w]{0,20}[Uu]ncorrect\w{0,5}[ \w]{0,20}: {0,30}[1-9]\d{0,9}\b"
+_MEMORY = r"uncorrectable ECC|\becc uncorrect|ECC_UNCORRECTABLE|ECCUncorrectable|\bdouble[- ]bit ECC|DBE \(double bit error\)|Remapp\w{1,4}.{0,30}(?:fail\w{0,3}(?! Occurred {0,30}: No)|exceed)|uncorrectable (?:DRAM|SRAM|HBM|memory) error|(?:un)?contained (?:ECC|memory) error|\buncontained errors?\b|\bDCGM_FR_(?:UNCONTAINED|ROW_REMAP_FAILURE|PENDING_ROW_REMAP|VOLATILE_DBE|FAULTY_MEMORY|PENDING_PAGE|RETIRED_PAGES_DBE)\w{0,30}|\bpending row remap|\bvolatile double-bit ECC|(?:DRAM|SRAM|HBM|[Vv]olatile|[Aa]ggregate)[ \w]{0,20}[Uu]ncorrect\w{0,5}[ \w]{0,20}: {0,30}[1-9]\d{0,9}\b"
 _STOPPED = (
     r"R[mM]InitAdapter failed|rm_init_adapter failed|Timeout waiting for RPC (?:response )?from GSP|GSP RPC timeout|\bGSP (?:task )?(?:Failed|exception|crash)|GSP firmware .{0,40}(?:fail|crash|halt)|GPU is probably locked|\bGPU requires (?:a )?reset"
-    r"|NV_ERR_RESET_REQUIRED|\bGPU (?:is )?in (?:a )?bad state|(?:GPU )?Recovery Action {0,30}: (?:Reset|GPU Reset|Reboot|Node Reboot|Drain)|failed to (?:boot|initiali[sz]e) (?:the )?GSP"
+    r"|NV_ERR_RESET_REQUIRED|\bGPU (?:is )?in (?:a )?bad state|(?:GPU )?Recovery Action {0,30}: (?:Reset|GPU Reset|Reboot|Node Reboot|Drain)|failed to (?:boot|initiali[sz]e) (?:the )?GSP|requires use of the NVIDIA open kernel modules|is not supported by the (?:open )?(?:nvidia\.ko|NVIDIA driver|\d{3}\.\d)"
 )
 
 XID = says("xid", "xid (", _XID)
@@ -40,8 +40,10 @@ TYPED_XID = says("typed-xid", "xid", _TYPED)
 LOST = says("lost", ("fallen off the bus", "is lost", "gpu_is_lost", "gpu_lost_state", "gpulost", "lost from the bus", "the bus", "pcie bus", "pci bus"), _LOST)  # fmt: skip
 SURPRISE = says("surprise-down", ("surprise down", "surprdn", "pciehp:"), _SURPRISE)
 LINK = says("link-error", ("nvlink", "nvswitch", "linkbank", "to train"), _LINK)
-MEMORY = says("memory-error", ("ecc", "dbe", "remap", "uncorrectable", "contained memory"), _MEMORY)
-STOPPED = says("driver-fault", ("init_adapter", "initadapter", "gsp", "probably locked", "requires reset", "requires a reset", "reset_required", "bad state", "recovery action"), _STOPPED)  # fmt: skip
+MEMORY = says(
+    "memory-error", ("dcgm_fr_", "uncontained", "ecc", "dbe", "remap", "uncorrectable", "contained memory"), _MEMORY
+)
+STOPPED = says("driver-fault", ("init_adapter", "initadapter", "gsp", "probably locked", "requires reset", "requires a reset", "reset_required", "bad state", "recovery action", "open kernel modules", "is not supported by the"), _STOPPED)  # fmt: skip
 FELT = says(
     "felt",
     ("cuda error", "cuda failure", "cudaerror", "cuda_error", "nccl", "watchdog", "nvml", "nvidia-smi", "cuda driver", "after sigkill", "timed out", "no devices were found", "unresponsive", "device handle", "initialize cuda", "no cuda"),

@@ -17,6 +17,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _GSP = re.compile(r"\bGSP\b|gspfw|kgsp|\bgsp_", re.IGNORECASE)
 _START = re.compile(r"RmInitAdapter|rm_init_adapter|Xid \([^)]{1,60}\): (?:143|61|62)\b", re.IGNORECASE)
+_OPEN_MODULES = re.compile(r"requires use of the NVIDIA open kernel modules", re.IGNORECASE)
 _STATES = {
     "firmware": "the firmware of the GPU",
     "driver": "the driver",
@@ -163,6 +164,8 @@ def _remedies(own: Fault | None, *, is_gsp: bool) -> tuple[Remedy, ...]:
     step = origins.origin_of_xid(own.number).step if own is not None and own.number is not None else "reset"
     if is_gsp:
         return (firmware, verdicts.newer_driver("time-outs of the GSP were mended release by release"), verdicts.reset(3), card)  # fmt: skip
+    if own is not None and _OPEN_MODULES.search(own.text):
+        return (_OPEN, verdicts.newer_driver("a release that knows the card, with its open modules"))
     driver = verdicts.newer_driver("such faults are often the driver's")
     if own is not None and _START.search(own.text):
         return (verdicts.reboot(), driver, slot, card)
@@ -170,6 +173,11 @@ def _remedies(own: Fault | None, *, is_gsp: bool) -> tuple[Remedy, ...]:
     return (verdicts.reboot(is_sure=False), *found) if own is None else found
 
 
+_OPEN = Remedy(
+    kind="system-package", name="nvidia-open", value="match:driver",
+    summary="Install the open kernel modules of the driver (nvidia-open, nvidia-driver-NNN-open, installer: -m=kernel-open): GPUs from Blackwell on run with no others",
+    cost="root and a reboot", check=("modinfo nvidia | grep -i license",),
+)  # fmt: skip
 _IN_VAIN = (
     NotARemedy("waiting, or restarting the service without a reset", "the GPU keeps its state"),
     verdicts.SETTINGS,

@@ -160,7 +160,7 @@ def _lead(case: Case) -> Match | None:
         "flashinfer-off",
     ):
         match = case.found(sign)
-        if match is None or (sign == "deepgemm-finds-none" and "assert" in match.text and not match.is_code):
+        if match is None or (sign == "deepgemm-finds-none" and "assert" in match.text and match.event is None):
             continue
         if sign == "home-is-none" and not any(
             re.search(r"nvcc|cuda_(?:home|dir|path)", f.code, re.IGNORECASE) for f in match.frames
