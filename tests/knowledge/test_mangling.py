@@ -54,3 +54,8 @@ def test_letters_of_a_name_are_no_string_type() -> None:
 @given(st.text(alphabet="_ZNSsICEDLXJ0123456789tabKRP", max_size=300))
 def test_arbitrary_text_is_read_without_a_crash(text: str) -> None:
     demangle("_Z" + text)
+
+
+@pytest.mark.parametrize("text", ["Z", "_Z", "_ZZ", "_ZZN", "_ZSt", "_ZN", "_Z" + "Z" * 100_000, "_ZN" + "N" * 50_000, "_ZI" + "I" * 50_000])  # fmt: skip
+def test_names_that_end_early_or_never_are_no_crash(text: str) -> None:
+    demangle(text)

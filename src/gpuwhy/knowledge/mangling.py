@@ -82,9 +82,10 @@ def _plain(text: str) -> tuple[tuple[str, ...], int]:
     """A name without a namespace (``6memcpy``), or directly in std (``St...``), or local to a function (``Z...``)."""
     scopes: list[str] = []
     at = 0
-    if text.startswith("Z"):
-        inner, end = _nested(text[1:]) if text[1:2] == "N" else _plain(text[1:])
-        return inner, 1 + end
+    locals_ = len(text) - len(text.lstrip("Z"))  # not one call for each: a hostile name can have thousands
+    if locals_:
+        inner, end = _nested(text[locals_:]) if text[locals_ : locals_ + 1] == "N" else _plain(text[locals_:])
+        return inner, locals_ + end
     at = _part(text, at, scopes)
     if scopes == ["std"] and at < len(text):
         at = _part(text, at, scopes)
@@ -94,7 +95,9 @@ def _plain(text: str) -> tuple[tuple[str, ...], int]:
 
 
 def _part(text: str, at: int, scopes: list[str]) -> int:
-    """Read one part of a name into ``scopes``; where the next begins."""
+    """Read one part of a name into ``scopes``; where the next begins. At the end of the text there is none."""
+    if at >= len(text):
+        return at
     number = _NAME.match(text, at)
     if number is not None:
         begin = number.end()
