@@ -179,3 +179,32 @@ def test_colours_change_no_word(seed: Diagnosis) -> None:
         seed, Detail(), Console(file=out, force_terminal=True, color_system="standard", highlight=False, width=100)
     )
     assert re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()) == render(seed, "text", Detail())
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value", "heading"),
+    [
+        ("env", "CUDA_HOME", "/usr/local/cuda", "CUDA_HOME=/usr/local/cuda"),
+        ("env", "VLLM_PORT", "unset", "unset VLLM_PORT"),
+        ("env", "CUDA_VISIBLE_DEVICES", "a GPU that is free", "CUDA_VISIBLE_DEVICES: a GPU that is free"),
+        ("flag", "--max-num-seqs", "lower", "lower --max-num-seqs"),
+        ("flag", "--trust-remote-code", "set", "--trust-remote-code"),
+        ("flag", "--tensor-parallel-size", "4", "--tensor-parallel-size 4"),
+        ("config", "network egress", "allow the artifact host", "network egress: allow the artifact host"),
+        ("package", "vllm", "newer", "newer vllm"),
+        ("package", "torch", "cu128 build", "torch cu128 build"),
+        ("package", "flash-attn", "match:torch", "flash-attn, matching torch"),
+        ("driver", "nvidia", ">=570", "A sentence"),
+        ("toolkit", "cuda", ">=12.9", "A sentence"),
+        ("files", "checkpoint", "non-FP8", "A sentence"),
+    ],
+)
+def test_a_remedy_is_headed_by_what_is_typed_or_by_its_sentence(
+    seed: Diagnosis, kind: str, name: str, value: str, heading: str
+) -> None:
+    remedy = Remedy(kind=kind, name=name, value=value, summary="A sentence")
+    first = msgspec.structs.replace(seed.findings[0], remedies=(remedy,))
+    lines = render(msgspec.structs.replace(seed, findings=(first,)), "text").splitlines()
+    after = lines[lines.index(next(line for line in lines if line.startswith("What to do first"))) + 1 :]
+    assert after[0].strip() == heading
+    assert (after[1].strip() == "A sentence") is (heading != "A sentence")

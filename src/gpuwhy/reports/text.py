@@ -141,15 +141,36 @@ def _remedies(finding: Finding, detail: Detail, where: str) -> Iterator[Row]:
             yield Row(f"- {refused.what}: {refused.why}", 2, hang=2)
 
 
+_NAMED = frozenset({"env", "flag", "config", "package", "system-package"})
+"""Kinds whose name is what one types or looks for; of the others the summary says more than name and value."""
+_ACTS = {
+    "unset": "unset {}", "remove": "remove {}", "lower": "lower {}", "higher": "higher {}", "newer": "newer {}",
+    "older": "older {}", "rebuild": "rebuild {}", "reinstall": "reinstall {}", "install": "install {}",
+    "set": "{}", "": "{}",
+}  # fmt: skip
+"""Values that are an act, and how it is said."""
+
+
+def _change(remedy: Remedy) -> str:
+    """The change in one phrase: ``CUDA_HOME=/usr/local/cuda``, ``unset VLLM_PORT``, ``newer vllm``, or a sentence."""
+    name, value = remedy.name, remedy.value
+    if remedy.kind not in _NAMED:
+        return remedy.summary
+    if value in _ACTS:
+        return _ACTS[value].format(name)
+    if value.startswith("match:"):
+        return f"{name}, matching {value.removeprefix('match:')}"
+    if remedy.kind == "env" and " " not in value:
+        return f"{name}={value}"
+    return f"{name}: {value}" if remedy.kind in ("env", "config") else f"{name} {value}"
+
+
 def _remedy(remedy: Remedy, number: str, *, full: bool) -> Iterator[Row]:
-    change = (
-        f"{remedy.name}={remedy.value}"
-        if remedy.kind == "env" and remedy.value
-        else f"{remedy.name} {remedy.value}".strip()
-    )
+    change = _change(remedy)
     unsure = "" if remedy.is_sure else "  (helps in some such cases)"
     yield Row(f"{number}{change}{unsure}", 2, "answer" if full and not number else "", 3)
-    yield Row(remedy.summary, 5)
+    if change != remedy.summary:
+        yield Row(remedy.summary, 5)
     if not full:
         return
     for command in remedy.commands:
