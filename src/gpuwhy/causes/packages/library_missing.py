@@ -183,19 +183,27 @@ def _cuda(case: Case, missing: MissingLibrary, cuda: CudaLibrary, torch: Torch |
     wheel = wheel_for(cuda, major or 12)
     quoted = case.evidence(missing.match, f"the loader finds no {missing.library.name}")
     component = missing.component or "torch"
+    searched = Loadings.of(case.facts).missing(missing.library.name)
+    seen = (searched[1],) if searched is not None else ()
+    folder = searched[0].beside.rpartition("/")[0] if searched is not None else ""
+    shown = Certainty.PROVEN if searched is not None and missing.is_event else Certainty.POSSIBLE
     return Verdict(
-        certainty=Certainty.POSSIBLE,
+        certainty=parts.capped(case, missing.match, shown),
         component=component,
         title=f"{missing.library.name} fits this CUDA, and is not installed or not looked for where it is",
-        chain=(Link(f"The wheel that holds it ({wheel}) is not installed, or the binary does not look into its folder", quoted),),
-        evidence=(quoted, *(torch.evidence[:1] if isinstance(torch, Torch) else ())),
+        chain=(
+            Link(f"It lies in {folder}, where the loader does not look" if folder else f"The wheel that holds it ({wheel}) is not installed, or the binary does not look into its folder", seen[0] if seen else quoted),
+            *((Link(f"{component} does not load", quoted),) if seen else ()),
+        ),
+        evidence=(quoted, *seen, *(torch.evidence[:1] if isinstance(torch, Torch) else ())),
         explains=case.explains(missing.match),
         missing=tuple(m for m in (case.missing(f"packages.{wheel}", "whether the library is there", f"python -m pip show -f {wheel}"),) if m is not None),
-        rivals=("cuda-major-mismatch", "package-conflict"),
+        rivals=() if seen else ("cuda-major-mismatch", "package-conflict"),
         remedies=(
-            Remedy(kind="package", name=wheel, value="match:torch" if torch else "", summary=f"Install the wheel with {missing.library.name}; a binary that is not torch's finds it only when LD_LIBRARY_PATH names its lib folder below site-packages/nvidia", check=(f"python -m pip show -f {wheel}",)),
+            *((Remedy(kind="env", name="LD_LIBRARY_PATH", value=folder, summary=f"Name the folder in which {missing.library.name} lies"),) if folder else ()),
+            Remedy(kind="package", name=wheel, value="match:torch" if torch else "", rank=1 if folder else 0, summary=f"Install the wheel with {missing.library.name}; a binary that is not torch's finds it only when LD_LIBRARY_PATH names its lib folder below site-packages/nvidia", check=(f"python -m pip show -f {wheel}",)),
         ),
-        strength=50,
+        strength=80 if seen else 50,
     )  # fmt: skip
 
 
