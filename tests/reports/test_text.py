@@ -89,7 +89,7 @@ def test_the_seed_names_cause_links_remedies_and_what_fails(seed: Diagnosis) -> 
         "FLASHINFER_CUDA_ARCH_LIST=12.0a",
         "--sampling-backend pytorch",
         "sglang >=0.5.22",
-        "cuda >=12.9",
+        "Install a CUDA toolkit of at least 12.9",
         "FLASHINFER_CUDA_ARCH_LIST=12.0f: nvcc 12.8 does not know compute_120f",
         "toolkit-path-wrong (possible)",
     ):
