@@ -333,9 +333,10 @@ def _leaves_out_gpu(
         return None
     for each in known:
         if each.covers(capability) is False and each.name in (TORCH, FLASHINFER, lists.CMAKE, "CUDAARCHS"):
-            shown = (
-                is_jit and image is not None and image.has_code is not True and _same_targets(each, image.jit_targets)
-            )
+            # what was built has just the targets of the list: by the path of the module, or read from the file
+            built_for = None if image is None else image.jit_targets if is_jit else image.built_for
+            shown = image is not None and image.has_code is not True and _same_targets(each, built_for)
+            shown = shown and (is_jit or (image is not None and image.is_plain))
             why = f"{each.value} holds nothing that runs on compute capability {capability}"
             return Clash(match, each.name, component, why, Certainty.PROVEN if shown else Certainty.LIKELY, 82 if built_here or is_jit else 60, each, ("build-target-wrong", "binary-lacks-arch"))  # fmt: skip
     return None
@@ -361,7 +362,8 @@ def _may_leave_out_gpu(case: Case, known: tuple[ArchList, ...], image: images.Mi
 
 def _same_targets(each: ArchList, targets: tuple[str, ...] | None) -> bool:
     wanted = {c.plain for c in each.capabilities}
-    return bool(targets) and {c.plain for t in targets or () if (c := capabilities.parse(f"sm_{t}"))} <= wanted
+    named = (t if t.startswith(("sm_", "compute_")) else f"sm_{t}" for t in targets or ())
+    return bool(targets) and {c.plain for t in named if (c := capabilities.parse(t))} <= wanted
 
 
 def _is_cmake(case: Case, match: Match) -> bool:
