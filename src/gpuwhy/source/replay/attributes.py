@@ -304,11 +304,11 @@ def _of_super(machine: Machine, value: Super, name: str) -> Any:
 def _initialise(machine: Machine, receiver: Instance, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     payload = receiver.payload
     if isinstance(payload, BaseException):
-        machine.native(type(payload).__init__, payload, *args, **kwargs)  # type: ignore[misc]
+        machine.native(getattr(type(payload), "__init__"), payload, *args, **kwargs)  # noqa: B009
     elif isinstance(payload, Logger):
         payload.name = str(args[0]) if args else ""
     elif isinstance(payload, (list, dict, set)):
-        machine.native(payload.__init__, *args, **kwargs)
+        machine.native(getattr(type(payload), "__init__"), payload, *args, **kwargs)  # noqa: B009
     elif payload is None and (args or kwargs):
         raise NotModelledError(f"object.__init__ with arguments, for {receiver.cls.name}")
 

@@ -63,5 +63,6 @@ def _parsed(path: Path, folder: Path) -> ast.Module | None:
         if not path.is_file() or not path.resolve().is_relative_to(folder) or path.stat().st_size > MAX_BYTES:
             return None
         return ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError, SystemError):
+        # SystemError: two threads parse at once, which Python 3.11 mistakes for a fault of its own
         return None
