@@ -56,6 +56,8 @@ _BUILD_TARGETS = (
     ("flashinfer", re.compile(r"\[TensorRT-LLM\].{0,400}(?:flashinfer|nv_internal)/")),  # it carries kernels of TensorRT-LLM, and their messages
     ("tensorrt-llm", re.compile(r"\[TensorRT-LLM\]|\[TRT-LLM\]")),
     ("tensorrt", re.compile(r"\[TRT\]")),
+    ("stable-diffusion-webui", re.compile(r"\bmodules\.devices\.NansException|\bstable-diffusion-webui[/\\]|COMMANDLINE_ARGS variable")),
+    ("localai", re.compile(r"\bGRPC\([\w.-]{1,80}-127\.0\.0\.1:\d{2,5}\): std(?:err|out)")),
     ("triton", re.compile(r"__triton_launcher|/cuda_utils\.c\b")),
     ("deepspeed", re.compile(r"DeepSpeed Op Builder|\bds_report\b")),
 )  # fmt: skip

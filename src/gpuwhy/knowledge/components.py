@@ -41,6 +41,13 @@ _NAMES: dict[str, str] = {
     "ollama": "ollama",
     "koboldcpp": "koboldcpp",
     "gpustack": "gpustack",
+    "localai": "localai local_ai",
+    "invokeai": "invokeai",
+    "funasr": "funasr",
+    "openrlhf": "openrlhf",
+    "xinference": "xinference",
+    "llamafactory": "llamafactory llama_factory",
+    "axolotl": "axolotl",
     "xformers": "xformers",
     "lmcache": "lmcache lmc_ops",
     "transformer-engine": (

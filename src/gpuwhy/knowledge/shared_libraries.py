@@ -54,7 +54,9 @@ def parse(name: str) -> SharedLibrary | None:
     return SharedLibrary(last, found["stem"], found["version"] or "") if found else None
 
 
-_DRIVER = frozenset({"cuda", "nvidia-ml", "nvidia-ptxjitcompiler", "nvcuvid", "nvidia-encode", "cudadebugger", "nvidia-opticalflow"})  # fmt: skip
+_JETSON = frozenset({"nvdla_compiler", "nvdla_runtime", "nvos", "nvrm_gpu", "nvrm_mem", "nvbufsurface", "nvbufsurftransform", "nvbuf_utils", "nvcudla", "cudla"})  # fmt: skip
+"""Part of the driver of a Jetson, which its container runtime mounts from the host."""
+_DRIVER = frozenset({"cuda", "nvidia-ml", "nvidia-ptxjitcompiler", "nvcuvid", "nvidia-encode", "cudadebugger", "nvidia-opticalflow", *_JETSON})  # fmt: skip
 _TORCH = frozenset(
     {"torch", "torch_cpu", "torch_cuda", "torch_python", "torch_cuda_cu", "torch_cuda_cpp", "torch_cuda_linalg", "torch_global_deps", "c10", "c10_cuda", "caffe2_nvrtc", "shm"}
 )  # fmt: skip

@@ -90,3 +90,12 @@ def test_the_trainer_of_transformers_has_options_of_its_own(judge_report: Judge,
     found = finding(judgement, CAUSE)
     assert [remedy.name for remedy in found.remedies[:2]] == ["bf16", "--fp16"]
     assert not any("11.0" in remedy.value for other in judgement.findings for remedy in other.remedies)
+
+
+def test_the_compute_type_of_ctranslate2(judge_report: Judge, finding: Find) -> None:
+    text = "ValueError: Requested float16 compute type, but the target device or backend do not support efficient float16 computation.\n"
+    found = finding(judge_report(text, {"cc": "6.1"}), "dtype-unsupported-by-gpu")
+    assert found.component == "ctranslate2"
+    assert ("--compute_type", "int8") in [(each.name, each.value) for each in found.remedies]
+    ruled_out = [each.cause for each in judge_report(text, {"cc": "8.6"}).ruled_out]
+    assert "dtype-unsupported-by-gpu" in ruled_out

@@ -125,3 +125,9 @@ def test_a_part_of_the_driver_needs_a_capability_of_its_own(judge_report: Judge,
 
 def test_outside_a_container_that_part_is_a_missing_library(judge_report: Judge) -> None:
     assert CAUSE not in [found.cause for found in judge_report(CODEC).findings]
+
+
+def test_a_part_of_the_driver_of_a_jetson(judge_report: Judge, finding: Find) -> None:
+    text = "ImportError: libnvdla_compiler.so: cannot open shared object file: No such file or directory\n"
+    judged = judge_report(text)
+    assert judged.findings[0] is finding(judged, "container-gpu-not-passed")

@@ -120,3 +120,14 @@ def test_a_fault_of_last_week_is_not_todays(judge_report: Judge, finding: Find) 
 
 def test_numbers_of_other_programs_are_none(judge_report: Judge) -> None:
     assert CAUSE not in names(judge_report("LOG: recovery of xid 731 done\nImportError: x\n"))
+
+
+def test_a_card_that_runs_with_the_open_modules_only(judge_report: Judge) -> None:
+    text = (
+        "[   12.004] NVRM: The NVIDIA GPU 0000:01:00.0 (PCI ID: 10de:2b85) installed in this system requires use of the NVIDIA open kernel modules.\n"
+        "[   12.005] NVRM: GPU 0000:01:00.0: RmInitAdapter failed! (0x22:0x56:884)\n"
+    )
+    first = judge_report(text).findings[0]
+    assert first.cause == "gpu-xid-other"
+    assert "open kernel modules" in first.evidence[0].quote
+    assert (first.remedies[0].kind, first.remedies[0].name) == ("system-package", "nvidia-open")

@@ -181,3 +181,11 @@ def test_the_words_are_found_amid_thousands_of_healthy_lines(judge_report: Judge
     healthy = "".join(f'INFO: 192.0.2.9:{40000 + i} - "GET /health HTTP/1.1" 200 OK\n' for i in range(2500))
     words = "Serving with tensor parallel 2, it just sits there with both GPUs busy:\nINFO utils.py:841] Found nccl from library libnccl.so.2\n"
     assert finding(judge_report(healthy + words + healthy), "p2p-iommu").certainty is Certainty.POSSIBLE
+
+
+def test_a_fault_whose_device_is_given_as_amd_writes_it(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "all_reduce_perf hangs on 2x RTX 4090\n"
+        "[ 8123.110] AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:41:00.0 domain=0x0021 address=0x3fff80000000 flags=0x0030]\n"
+    )
+    assert finding(judge_report(text), "p2p-iommu").certainty is Certainty.LIKELY

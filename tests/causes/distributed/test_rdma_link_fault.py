@@ -84,3 +84,12 @@ def test_a_cable_that_nobody_misses_is_no_cause(judge_report: Judge) -> None:
 def test_a_port_error_beside_another_failure_is_only_possible(judge_report: Judge, finding: Find) -> None:
     failed = 'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\nValueError: no such model\n'
     assert finding(judge_report(PORT + failed), "rdma-link-fault").certainty is Certainty.POSSIBLE
+
+
+def test_nvshmem_gets_no_queue_pair(judge_report: Judge, finding: Find) -> None:
+    text = "/opt/nvshmem_src/src/modules/transport/ibgda/ibgda.cpp:2312: non-zero status: 7 ibgda_create_qp failed\n"
+    found = finding(judge_report(text), "rdma-link-fault")
+    assert found.certainty is Certainty.POSSIBLE
+    assert found.missing
+    told = {"kernel_log": ["mlx5_core 0000:18:00.0: Port module event: module 0, Cable unplugged"]}
+    assert finding(judge_report(text, told), "rdma-link-fault").certainty is Certainty.LIKELY

@@ -119,3 +119,16 @@ def test_more_ranks_than_ray_has_gpus(judge_report: Judge, finding: Find) -> Non
     )
     found = finding(judge_report(report), CAUSE)
     assert (found.component, found.remedies[0].value) == ("ray", "lower")
+
+
+def test_the_program_that_cannot_read_the_variable_is_named(judge_report: Judge, finding: Find) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.12/site-packages/vllm/platforms/cuda.py", line 41, in device_id_to_physical_device_id\n'
+        "    return int(physical_device_id)\nValueError: invalid literal for int() with base 10: 'MIG-4c9cd9ad-8a0a-5f3c-9b1d-3bd8b1e0a1f2'\n"
+    )
+    assert finding(judge_report(text), "no-device-visible").component == "vllm"
+
+
+def test_the_web_interface_finds_no_gpu(judge_report: Judge, finding: Find) -> None:
+    text = "RuntimeError: Torch is not able to use GPU; add --skip-torch-cuda-test to COMMANDLINE_ARGS variable to disable this check\n"
+    assert finding(judge_report(text), "no-device-visible").missing

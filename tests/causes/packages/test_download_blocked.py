@@ -80,3 +80,14 @@ def test_a_toolkit_for_the_header_is_told_to_be_vain(judge_report: Judge, findin
 ])  # fmt: skip
 def test_near_misses_are_others(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_the_store_of_chunks_refuses(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "RuntimeError: Data processing error: CAS service error : Reqwest Error: HTTP status client error (403 Forbidden), "
+        "domain: https://cas-server.xethub.hf.co/v1/reconstructions/9f2\n"
+    )
+    judged = judge_report(text)
+    found = finding(judged, "download-blocked")
+    assert judged.findings[0] is found
+    assert ("env", "HF_HUB_DISABLE_XET") in [(each.kind, each.name) for each in found.remedies]

@@ -107,3 +107,14 @@ def test_a_folder_named_like_an_installed_package(judge_report: Judge, finding: 
 @pytest.mark.parametrize("folder", ["/opt/triton/python/triton", "/build/triton-src/triton"])
 def test_near_miss_an_editable_installation(judge_report: Judge, folder: str) -> None:
     assert CAUSE not in names(judge_report(FOLDER.replace("/workspace/proj/triton", folder)))
+
+
+def test_a_checkout_whose_compiled_part_lies_beside_it(judge_report: Judge, finding: Find) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "<string>", line 1, in <module>\n'
+        '  File "/opt/DeepGEMM/deep_gemm/__init__.py", line 16, in <module>\n    import deep_gemm_cpp\n'
+        "ModuleNotFoundError: No module named 'deep_gemm_cpp'\n"
+    )
+    assert finding(judge_report(text), "import-shadowed").component == "user-program"
+    installed = text.replace("/opt/DeepGEMM", "/opt/venv/lib/python3.12/site-packages")
+    assert "import-shadowed" not in [found.cause for found in judge_report(installed).findings]

@@ -168,3 +168,31 @@ def test_torchao_leaves_its_operators_out(judge_report: Judge, finding: Find) ->
     )
     found = finding(judge_report(text), CAUSE)
     assert (found.component, found.certainty) == ("torchao", Certainty.POSSIBLE)
+
+
+def test_a_dependency_that_no_table_knows(judge_report: Judge, finding: Find) -> None:
+    text = traceback(
+        "ModuleNotFoundError: No module named 'pyairports'",
+        (f"{SITE}/outlines/types/airports.py", "<module>", "from pyairports.airports import AIRPORT_LIST"),
+    )
+    found = finding(judge_report(text), CAUSE)
+    assert found.component == "pyairports"
+    script = traceback(
+        "ModuleNotFoundError: No module named 'my_part'", ("/opt/user/run.py", "<module>", "import my_part")
+    )
+    assert CAUSE not in names(judge_report(script))
+    compiled = traceback(
+        "ModuleNotFoundError: No module named 'quant_cuda'", (f"{SITE}/gptq/quant.py", "<module>", "import quant_cuda")
+    )
+    assert CAUSE not in names(judge_report(compiled))
+
+
+def test_what_the_code_of_a_model_asks_for(judge_report: Judge, finding: Find) -> None:
+    text = traceback(
+        "ImportError: This modeling file requires the following packages that were not found in your environment: flash_attn. Run `pip install flash_attn`",
+        (f"{SITE}/transformers/dynamic_module_utils.py", "check_imports", "raise ImportError("),
+    )
+    found = finding(judge_report(text), CAUSE)
+    assert (found.component, found.certainty) == ("flash-attn", Certainty.PROVEN)
+    assert ("package", "flash-attn", "match:torch") in remedies(found)
+    assert CAUSE in ruled_out(judge_report(text, {"packages.flash-attn": "2.8.3"}))

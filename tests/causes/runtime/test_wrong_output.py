@@ -132,3 +132,13 @@ def test_a_model_that_overflows_float16_is_known(judge_report: Judge) -> None:
 def test_verbs_in_front_of_what_is_wrong(judge_report: Judge, said: str) -> None:
     first = judge_report(f"[Bug]: Qwen3-30B-A3B-FP8 {said} with vLLM 0.9.0 on L40S\n").findings[0]
     assert first.cause == CAUSE
+
+
+def test_pictures_that_are_not_numbers(judge_report: Judge) -> None:
+    text = (
+        "    raise NansException(message)\nmodules.devices.NansException: A tensor with all NaNs was produced in Unet. "
+        "This could be either because there's not enough precision to represent the picture, or because your video card does not support half type.\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == (CAUSE, "stable-diffusion-webui")
+    assert (first.remedies[0].kind, first.remedies[0].name) == ("flag", "--no-half")

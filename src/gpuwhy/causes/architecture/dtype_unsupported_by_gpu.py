@@ -40,6 +40,12 @@ _WORDS = says(
     r"|\bno (?:hardware|HW|native) (?P<dtype3>bf16|fp8|fp4) support"
     r"|(?P<dtype4>bf16) is only supported on A100\+? GPUs",
 )  # fmt: skip
+_COMPUTE_TYPE = says(
+    "compute-type",
+    "compute type, but the target device",
+    r"Requested (?P<dtype>\w{3,20}) compute type, but the target device or backend do(?:es)? not support efficient",
+)
+"""CTranslate2, which knows fast float16 from 7.0 on, and on the CPU no float16 at all."""
 _KV_CACHE = re.compile(r"kv[-_ ]?cache", re.IGNORECASE)
 _RAISED_BY_VLLM = re.compile(r"Bfloat16 is only supported on GPUs with compute capability of at least", re.IGNORECASE)
 
@@ -47,7 +53,7 @@ _RAISED_BY_VLLM = re.compile(r"Bfloat16 is only supported on GPUs with compute c
 @cause(
     "dtype-unsupported-by-gpu",
     family="Binary and architecture limits",
-    signs=[_TRITON, _SCALED_MM, _ASSEMBLER, _WORDS, *limits.SIGNS],
+    signs=[_TRITON, _SCALED_MM, _ASSEMBLER, _COMPUTE_TYPE, _WORDS, *limits.SIGNS],
 )
 def dtype_unsupported_by_gpu(case: Case, gpus: Gpus | Unknown) -> Judgement:
     """The requested number format (bf16, fp8 e4m3, fp4 ...) has no hardware support on this GPU.
@@ -91,7 +97,7 @@ def dtype_unsupported_by_gpu(case: Case, gpus: Gpus | Unknown) -> Judgement:
 
 def _named(case: Case) -> Match | None:
     """The first message of a wording of its own that is about a number format, and is not a remark in passing."""
-    for match in case.all(_TRITON.name, _SCALED_MM.name, _ASSEMBLER.name, _WORDS.name):
+    for match in case.all(_TRITON.name, _SCALED_MM.name, _ASSEMBLER.name, _COMPUTE_TYPE.name, _WORDS.name):
         if match.sign == _ASSEMBLER.name and not limits.names_number_format(match.group("feature") or ""):
             continue
         if match.sign == _WORDS.name and not _is_about_format(case, match):
@@ -111,6 +117,8 @@ def _format(match: Match) -> str:
     named = next((group for group in groups if group), None)
     if named is None:
         named = limits.number_format_in(match.group("feature") or match.text) or "fp8"
+    if match.sign == _COMPUTE_TYPE.name:  # float16 itself is older; what makes it efficient came with the tensor cores
+        return "bf16" if "bfloat16" in named else "fp16-tensor-core"
     return named.lower().replace("f8e4m3nv", "e4m3").replace("f8e4m3fn", "e4m3").replace("f8e5m2", "e5m2")
 
 
@@ -162,6 +170,8 @@ def _component(case: Case, match: Match, limit: limits.StatedLimit | None) -> st
         return "triton"
     if match.sign == _SCALED_MM.name:
         return "torch"
+    if match.sign == _COMPUTE_TYPE.name:
+        return "ctranslate2"
     if match.sign == _ASSEMBLER.name:
         return case.component_near(match, "triton")
     if _RAISED_BY_VLLM.search(match.text):
@@ -180,6 +190,11 @@ def _remedies(case: Case, match: Match, dtype: str, component: str | None, minim
     known = dtypes.number_format(dtype)
     family = known.name if known is not None else "fp8-e4m3"
     remedies: list[Remedy] = []
+    if match.sign == _COMPUTE_TYPE.name:
+        return (
+            Remedy(kind="flag", name="--compute_type", value="int8", summary="Compute in int8 (CTranslate2: compute_type=\"int8\"), which every GPU and CPU has"),
+            Remedy(kind="flag", name="--compute_type", value="float32", summary="Or in float32 (compute_type=\"float32\"; more memory)", rank=1),
+        )  # fmt: skip
     if family == "bf16":
         remedies += _half(case, component)
     elif _KV_CACHE.search(match.text):

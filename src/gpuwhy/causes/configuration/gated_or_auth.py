@@ -24,7 +24,7 @@ _GATED = says(
 _STATUS = says(
     "refused-by-hub",
     ("401 client error", "403 client error", "401 unauthorized", "403 forbidden", "status code 401", "status code 403", "error: 401", "error: 403", "response 401", "response 403", "(401", "(403", "401, message", "http 401", "http 403", "status: 401", "status: 403", "error 401", "error 403"),
-    r"40[13]\b.{0,300}?(?:huggingface\.co|hf\.co|hf-mirror|modelscope|xethub|ngc\.nvidia|nvcr\.io|/resolve/|api/models)"
+    r"40[13]\b.{0,300}?(?:huggingface\.co|hf\.co|hf-mirror|modelscope|ngc\.nvidia|nvcr\.io|/resolve/|api/models)"
     r"|(?:huggingface\.co|hf\.co|hf-mirror|modelscope|ngc\.nvidia|nvcr\.io)\S{0,200}.{0,80}\b40[13]\b",
 )  # fmt: skip
 _NOT_FOUND = says(
@@ -53,7 +53,7 @@ _REGISTRY = says(
     r"|(?:failed to authorize|denied: denied).{0,300}|401 Authorization Required",
 )  # fmt: skip
 
-_HARMLESS = re.compile(r"(?i)unauthenticated requests to the HF Hub|\bHEAD /|additional_chat_templates|telemetry|usage[-_ ]stats|/v1/(?:chat|completions|models|messages|embeddings)|\"(?:GET|POST) /|api\.openai|api\.anthropic|wandb|skopeo hint|To log in|No (?:HF_TOKEN|token) (?:set|found|provided), (?:using|continuing|rates)|Please set a HF_TOKEN to enable higher")  # fmt: skip
+_HARMLESS = re.compile(r"(?i)unauthenticated requests to the HF Hub|\bHEAD /|additional_chat_templates|telemetry|usage[-_ ]stats|/v1/(?:chat|completions|models|messages|embeddings)|\"(?:GET|POST) /|api\.openai|api\.anthropic|wandb|skopeo hint|cas-server\.xethub|CAS service error|To log in|No (?:HF_TOKEN|token) (?:set|found|provided), (?:using|continuing|rates)|Please set a HF_TOKEN to enable higher")  # fmt: skip
 _GATED_WORDS = re.compile(r"(?i)gated|restricted|awaiting a review|authorized list|ask for access")
 _NAME_WRONG = re.compile(r"\b404\b")
 _IS_PATH = re.compile(r"^(?:[./~]|[A-Za-z]:[\\/])|\.(?:gguf|bin|safetensors)$|/.{1,200}/")

@@ -30,8 +30,8 @@ _BUILD = re.compile(r"docker(?:x)? (?:buildx? )?build\b|Dockerfile:\d|^#\d{1,3} 
         says("torch-finds-no-driver", "found no nvidia driver", r"Found no NVIDIA driver on your system"),
         says(
             "no-libcuda",
-            ("libcuda.so", "libnvidia-ml.so", "nvml shared library not found", "nvmlerror_librarynotfound", "cuda driver library", "cuda driver not found"),
-            r"(?P<library>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?)\W{0,3}:? ?(?:cannot open shared object file|not found\b|No such file)|(?:Could not|Unable to|Failed to|cannot)\s(?:load|find|open|locate|dlopen)[^\n]{0,60}(?P<library2>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?)|NVML Shared Library Not Found|NVMLError_LibraryNotFound|CUDA driver (?:library )?(?:not found|could not be (?:found|loaded))|(?:find|load)[^\n]{0,20}CUDA driver library|couldn['’]t find libnvidia-ml\.so",
+            ("libcuda.so", "libnvidia-ml.so", "libnvdla_", "libnvos.so", "libnvrm_", "libnvbuf", "libnvcudla.so", "libcudla.so", "nvml shared library not found", "nvmlerror_librarynotfound", "cuda driver library", "cuda driver not found"),
+            r"(?P<library>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?|(?:libnvdla_compiler|libnvdla_runtime|libnvos|libnvrm_gpu|libnvrm_mem|libnvbufsurface|libnvbufsurftransform|libnvbuf_utils|libnvcudla|libcudla)\.so(?:\.\d{1,2})?)\W{0,3}:? ?(?:cannot open shared object file|not found\b|No such file)|(?:Could not|Unable to|Failed to|cannot)\s(?:load|find|open|locate|dlopen)[^\n]{0,60}(?P<library2>libcuda\.so(?:\.1)?|libnvidia-ml\.so(?:\.1)?)|NVML Shared Library Not Found|NVMLError_LibraryNotFound|CUDA driver (?:library )?(?:not found|could not be (?:found|loaded))|(?:find|load)[^\n]{0,20}CUDA driver library|couldn['’]t find libnvidia-ml\.so",
         ),
         says(
             "part-of-driver-absent",

@@ -20,7 +20,9 @@ _SEVERAL_GPUS = re.compile(
 )
 _AFTER_A_FAULT = ("illegal", "xid", "nccl", "unspecified launch")
 _OF_A_GPU = re.compile(r"(?i)nvidia|NVRM")
-_FAULTING_DEVICE = re.compile(r"(?:device|Request device) \[?(?:[0-9a-fA-F]{4}:)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2})\.\d")
+_FAULTING_DEVICE = re.compile(
+    r"(?:device|Request device)[ =]\[?(?:[0-9a-fA-F]{4}:)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2})\.\d"
+)
 _PEERS = re.compile(r"(?i)\bP2P\b|peer[- ](?:access|to[- ]peer)|\bNCCL\b|all[_-]?reduce|nvlink|p2pBandwidth|simpleP2P")
 MOST_WORDS = 8
 """Lines that say that nothing goes on, around which a long log is looked through for several GPUs."""

@@ -59,6 +59,11 @@ _NETWORK = re.compile(
             r"ibv_modify_qp (?:failed|to \w{2,4} failed).{0,120}(?:Connection timed out|Network is unreachable|No route to host|No data available|Invalid argument|error \d|timed out|unreachable)|modify_qp .{0,60}(?:timed out|unreachable|INIT.{0,10}RTR)",
         ),
         says(
+            "no-queue-pair",
+            ("ibgda_", "connect eps failed"),
+            r"non-zero status: \d{1,4},? ?(?:ibgda_\w{3,40}|connect EPS) failed|ibgda_(?:create_qp|rst2init|init2rtr|rtr2rts)\w{0,10} failed",
+        ),
+        says(
             "fabric-silent",
             ("net/ofi", "libfabric", "efa "),
             r"NET/OFI .{0,160}(?:completed with error|unresponsive|[Uu]nreachable remote|RC: 1\d\d)|[Uu]nresponsive receiver|EFA .{0,80}(?:unreachable|unresponsive)",
@@ -96,7 +101,7 @@ def rdma_link_fault(case: Case) -> Judgement:
     is_related = _is_of_the_network(case)
     if own is not None and own.sign == "kernel-link" and not _is_felt(case):
         return None
-    match = own or case.found("no-answer", "no-path", "fabric-silent")
+    match = own or case.found("no-answer", "no-path", "fabric-silent", "no-queue-pair")
     if match is None or match.is_code:
         return None
     kernel = _kernel_fact(case)
@@ -127,7 +132,7 @@ def rdma_link_fault(case: Case) -> Judgement:
 
 def _is_of_the_network(case: Case) -> bool:
     """Whether the failure is one that a link can cause."""
-    if case.all("no-answer", "no-path", "fabric-silent"):
+    if case.all("no-answer", "no-path", "fabric-silent", "no-queue-pair"):
         return True
     primary = case.incident.primary_event
     is_cut_off = primary is not None and primary.kind == "exception" and not primary.exceptions[-1].type
@@ -172,7 +177,7 @@ def _certainty(match: Match, own: Match | None, kernel: Evidence | None, failed_
         return Certainty.POSSIBLE
     if own is not None and not match.text.endswith("port active"):
         return Certainty.PROVEN
-    if match.sign == "fabric-silent" and kernel is None:
+    if match.sign in ("fabric-silent", "no-queue-pair") and kernel is None:
         return Certainty.POSSIBLE
     return Certainty.LIKELY
 
@@ -180,7 +185,9 @@ def _certainty(match: Match, own: Match | None, kernel: Evidence | None, failed_
 def _strength(match: Match, failed_first: bool) -> int:
     if failed_first:
         return 30
-    return {"port-error": 90, "kernel-link": 80, "no-answer": 75, "no-path": 65}.get(match.sign, 45)
+    return {"port-error": 90, "kernel-link": 80, "no-answer": 75, "no-path": 65, "no-queue-pair": 40}.get(
+        match.sign, 45
+    )
 
 
 def _what_it_shows(match: Match) -> str:
@@ -191,6 +198,8 @@ def _what_it_shows(match: Match) -> str:
             return "a peer did not answer any retry of the card: the path to it, or its port, is down"
         case "no-path":
             return "the card finds no path to the peer"
+        case "no-queue-pair":
+            return "NVSHMEM cannot set up a connection over the card"
         case _:
             return "the fabric reports that the peer does not answer"
 

@@ -45,10 +45,10 @@ _VALUE_SEEN = re.compile(r"CUDA_VISIBLE_DEVICES(?:\W{1,4}(?:is|was|to|set|to) ){
             "no-gpu-found",
             (
                 "failed to infer device type", "no supported device detected", "no accelerator (", "no visible gpu devices", "device string must not be empty", "torch.cuda.is_available() is false", "no gpus found", "no gpu found", "no gpus detected", "no gpu detected",
-                "no gpus available", "0 active drivers", "has no gpu available", "no nvidia gpu", "cuda is not available", "gpu is not available", "no cuda device", "no nvidia devices detected", "no devices found",
+                "no gpus available", "0 active drivers", "has no gpu available", "no nvidia gpu", "cuda is not available", "gpu is not available", "no cuda device", "no nvidia devices detected", "no devices found", "torch is not able to use gpu", "not able to use the gpu",
             ),
             r"Failed to infer device type|No supported device detected|No accelerator \([^)]{1,80}\) is available|No visible GPU devices|Device string must not be empty|torch\.cuda\.is_available\(\) is False|no GPUs? (?:were )?(?:found|detected|available)\b|\b0 active drivers|has no GPU available|no NVIDIA GPUs? (?:found|detected|available)"
-            r"|(?:Error|Exception)\b[^\n]{0,40}(?:CUDA|GPU) is not available|no CUDA[- ]?(?:capable )?devices? (?:found|available|detected)|no nvidia devices detected",
+            r"|(?:Error|Exception)\b[^\n]{0,40}(?:CUDA|GPU) is not available|no CUDA[- ]?(?:capable )?devices? (?:found|available|detected)|no nvidia devices detected|[Tt]orch is not able to use (?:the )?GPU",
         ),
         errors.START_FAILS,
         says(
@@ -117,7 +117,7 @@ def no_device_visible(
     is_open = certainty is not Certainty.PROVEN
     return Verdict(
         certainty=certainty,
-        component="ray" if is_ray else "user-program",
+        component="ray" if is_ray else _reads_the_variable(case, match) or "user-program",
         title=f"The process sees no GPU: {_reason(seen, match, is_ray)}",
         chain=(
             Link(_reason(seen, match, is_ray), seen.evidence or (quoted if match.sign.startswith("variable") else inferred("nobody looked at the environment of the process"))),
@@ -134,6 +134,11 @@ def no_device_visible(
         ),
         strength=strength,
     )  # fmt: skip
+
+
+def _reads_the_variable(case: Case, match: Match) -> str | None:
+    """The program that cannot read the variable's value, where that is the failure: another one could."""
+    return case.component_near(match, None) if match.sign == "variable-unreadable" else None
 
 
 _MEANING = {

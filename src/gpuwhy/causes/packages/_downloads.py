@@ -50,7 +50,7 @@ HUB = says(
         "check your connection",
     ),
     r"[Cc]ouldn't connect to ['\"]?https?://(?P<host>[\w.-]{3,100})|(?:cannot|Cannot) find the requested files in the (?:local|disk) cache|outgoing traffic has been disabled"
-    r"|[Cc]ouldn't reach '.{1,80}' on the Hub|CAS service error.{0,80}(?:[Rr]equest|retries|timed out)|[Cc]annot reach https?://(?P<host2>[\w.-]{3,100})|offline mode is enabled|OfflineModeIsEnabled|LocalEntryNotFoundError|(?:check|Check) your (?:internet )?connection",
+    r"|[Cc]ouldn't reach '.{1,80}' on the Hub|CAS service error.{0,80}(?:[Rr]e(?:quest|qwest)|retries|timed out)|[Cc]annot reach https?://(?P<host2>[\w.-]{3,100})|offline mode is enabled|OfflineModeIsEnabled|LocalEntryNotFoundError|(?:check|Check) your (?:internet )?connection",
 )
 TRANSPORT = says(
     "transport",

@@ -23,6 +23,7 @@ _RANKS_MEET = re.compile(
 )
 _BAD_STATUS = re.compile(r"[45]\d\d")
 _TLS = re.compile(r"(?i)certificate|x509|SSLError|tls:")
+_XET = re.compile(r"(?i)xethub|CAS service|xet_get|hf_xet")
 _LIMITED = re.compile(r"(?i)\b429\b|too ?many ?requests|rate limit")
 
 
@@ -202,6 +203,8 @@ def _opening(match: Match, host: str | None) -> tuple[Remedy, ...]:
     remedies = []
     if _TLS.search(match.text):
         remedies.append(Remedy(kind="env", name="REQUESTS_CA_BUNDLE", value="file with the network's own certificate", rank=-2, summary="Name the certificate of the proxy or the company to the service (also SSL_CERT_FILE)"))  # fmt: skip
+    if _XET.search(match.text):
+        remedies.append(Remedy(kind="env", name="HF_HUB_DISABLE_XET", value="1", rank=-2, summary="Fetch over plain HTTP, and not from the store of chunks (or allow *.xethub.hf.co too)"))  # fmt: skip
     if _LIMITED.search(match.text):
         remedies.append(Remedy(kind="env", name="HF_TOKEN", value="a token", rank=-2, is_sure=downloads.is_hub(host), summary="Ask with a token (or log in to the registry): the limit for anonymous requests is reached"))  # fmt: skip
     remedies += [

@@ -53,7 +53,7 @@ _FILE = r"[\w./\\+@~: -]{1,300}"
         says(
             "compiled-part-absent",
             "no module named",
-            r"No module named '(?P<module>vllm\._C|vllm\._moe_C|vllm\._version|torch\._C|triton\._C|triton\._C\.libtriton|flash_attn_2_cuda|sgl_kernel\.common_ops|xformers\._C|tensorrt_llm\.bindings|llama_cpp\.lib|exllamav2_ext)'",
+            r"No module named '(?P<module>vllm\._C|vllm\._moe_C|vllm\._version|torch\._C|triton\._C|triton\._C\.libtriton|flash_attn_2_cuda|sgl_kernel\.common_ops|xformers\._C|tensorrt_llm\.bindings|llama_cpp\.lib|exllamav2_ext|deep_gemm_cpp|deep_ep_cpp|flash_mla\.cuda|flash_attn_3\._C|lmcache\.c_ops|causal_conv1d_cuda|selective_scan_cuda|_turbomind|torchao\._C|torchvision\._C|mamba_ssm\._C|xgrammar\.xgrammar_bindings)'",
         ),
         says(
             "own-file",
@@ -195,7 +195,7 @@ def _compiled_part(case: Case) -> Judgement:
     ):
         return None  # it is there, and the reason why it does not load is told
     module = match.group("module") or ""
-    first = module.partition(".")[0]
+    first = _PACKAGE_OF_PART.get(module, module.partition(".")[0])
     known = _module_path(case, first)
     if known is not None and _INSTALLED.search(str(known.value)):
         return RuledOut(
@@ -209,6 +209,18 @@ def _compiled_part(case: Case) -> Judgement:
         return None
     certainty = Certainty.PROVEN if known is not None else Certainty.LIKELY
     return _verdict(case, match, first, own, certainty, 66)
+
+
+_PACKAGE_OF_PART = {
+    "deep_gemm_cpp": "deep_gemm",
+    "deep_ep_cpp": "deep_ep",
+    "flash_attn_2_cuda": "flash_attn",
+    "causal_conv1d_cuda": "causal_conv1d",
+    "selective_scan_cuda": "mamba_ssm",
+    "exllamav2_ext": "exllamav2",
+    "_turbomind": "lmdeploy",
+}
+"""Compiled parts that lie beside their package and not in it."""
 
 
 def _module_path(case: Case, module: str) -> Fact | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import msgspec
 
@@ -10,9 +11,10 @@ from gpuwhy.causes._case import Case, Match, derived, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
-from gpuwhy.causes.packages._asking import USER_PROGRAM, asking
+from gpuwhy.causes.packages._asking import USER_PROGRAM, asking, package_of
 from gpuwhy.causes.packages._declared_checks import CHECKS, Check
 from gpuwhy.knowledge import components, torch_companions
+from gpuwhy.knowledge.api_changes import dropped_by_python
 from gpuwhy.knowledge.releases import public_version
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact, Unknown
@@ -23,6 +25,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 _SPECIFIER = re.compile(r"(?P<name>[A-Za-z][\w.-]{0,60})?(?:\[[\w,-]{1,60}\])?\s?(?P<spec>(?:(?:[<>=!~]=?|===)\s?[\w.*+!-]{1,30},?\s?){1,4})")  # fmt: skip
 _BUILT_FOR = re.compile(r"(?i)built for (?:PyTorch )?(?P<torch>\d\.\d{1,2}[\w.+]{0,16})")
 _PLATFORM = r"only has wheels for the following platforms|no wheels? with a matching (?:platform|Python ABI)"
+_SITE = re.compile(r"(?:site|dist)-packages/")
 _HARMLESS = re.compile(r"(?i)^\s*(?:DEPRECATION|WARNING: Ignoring)|TF-TRT|if you (?:want|use)|optional")
 
 
@@ -42,6 +45,14 @@ _ABSENT = says(
     "no module named",
     r"ModuleNotFoundError: No module named ['\"](?P<package>[A-Za-z]\w{2,60})['\"]\s*$",
 )
+_ASKED_BY_A_MODEL = says(
+    "asked-by-a-model",
+    "packages that were not found in your environment",
+    r"requires the following packages that were not found in your environment: (?P<package>[A-Za-z][\w.-]{1,60}?)(?=[.,;]?(?:\s|$))",
+)
+"""What transformers says before it runs the code of a model's repository."""
+_COMPILED = re.compile(r"_(?:cuda|cpp|ext|C|ops|kernels?|gpu|engine)(?:_\w{1,12})?$|^lib")
+"""Modules that a package's own build makes: absent, they are a matter of that build."""
 
 
 @cause(
@@ -51,7 +62,7 @@ _ABSENT = says(
         "api-drift",
         "abi-mismatch",
     ),
-    signs=[*(check.sign for check in CHECKS), _ABSENT],
+    signs=[*(check.sign for check in CHECKS), _ABSENT, _ASKED_BY_A_MODEL],
 )
 def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
     """Installed packages are of releases that do not belong together; a check, a collision or a notice says so.
@@ -84,7 +95,7 @@ def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
     """
     conflicts = [found for check in CHECKS if (found := _read(case, check)) is not None]
     if not conflicts:
-        return _dependency_absent(case)
+        return _asked_by_a_model(case) or _dependency_absent(case)
     if len(conflicts) > 1:  # the installer's headline says less than the line that names the packages
         conflicts = [each for each in conflicts if each.check.sign.name != "pip-unresolvable"]
     best = max(
@@ -170,8 +181,11 @@ def _verdict(case: Case, conflict: Conflict, torch: Torch | Unknown) -> Judgemen
 def _dependency_absent(case: Case) -> Judgement:
     """A package of this field that an installed one imports, and that is not installed beside it."""
     for match in case.all(_ABSENT.name):
-        component = components.canonical(match.group("package") or "")
+        module = match.group("package") or ""
+        component = components.canonical(module)
         asked = asking(case, match, component)
+        if component is None and _is_a_distribution(match, module):
+            component = package_of(module)
         if match.is_code or component is None or asked.consumer in (None, component, USER_PROGRAM):
             continue
         if match.event is None or match.event.id != case.incident.primary:
@@ -204,6 +218,46 @@ def _dependency_absent(case: Case) -> Judgement:
             strength=48,
         )  # fmt: skip
     return None
+
+
+def _is_a_distribution(match: Match, module: str) -> bool:
+    """Whether an installed library imports it by name: then a distribution brings it, also one that is not known here."""
+    frames = parts.frames_of(match)
+    return (
+        bool(frames)
+        and _SITE.search(frames[-1].path) is not None
+        and not _COMPILED.search(module)
+        and module not in sys.stdlib_module_names
+        and dropped_by_python(module) is None
+    )
+
+
+def _asked_by_a_model(case: Case) -> Judgement:
+    """The code of a model's repository imports a package that is not installed; transformers looks before it runs it."""
+    match = case.found(_ASKED_BY_A_MODEL.name)
+    if match is None or match.is_code:
+        return None
+    component = _component(match.group("package")) or "transformers"
+    name = parts.distribution_of(component, case)
+    known = case.fact(f"packages.{name}")
+    quoted = case.evidence(match, f"the model's code imports {name}, which is not installed")
+    if isinstance(known, Fact) and known.value is not None:
+        return RuledOut(f"{name} {known.value} is installed", (quoted, known.evidence))
+    value = parts.constraint_for(case, name) or "match:torch" if component in _BUILT_AGAINST_TORCH else ""
+    return Verdict(
+        certainty=Certainty.PROVEN if parts.is_failure(case, match) else Certainty.LIKELY,
+        component=component,
+        title=f"{name}, which the model's own code imports, is not installed in this environment",
+        chain=(Link(f"The code in the model's repository needs {name}, and no requirement of the installed packages asks for it", quoted),),
+        evidence=(quoted,),
+        explains=case.explains(match),
+        remedies=(_package(name, value, f"Install {name}, which the model's code asks for"), *parts.whole_engine(case)),
+        not_remedies=(NotARemedy("trust_remote_code", "permission is there already; the code is read, and lacks a package"),),
+        strength=76,
+    )  # fmt: skip
+
+
+_BUILT_AGAINST_TORCH = frozenset({"flash-attn", "mamba-ssm", "causal-conv1d", "xformers"})
 
 
 def _stated(conflict: Conflict) -> str:

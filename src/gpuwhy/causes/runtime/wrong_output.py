@@ -20,6 +20,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 _METRIC = r"(?:exact[_ -]match|flexible-extract|strict-match|accuracy|\bacc(?:_norm)?\b|gsm8k|mmlu|humaneval|pass@1|\bscore\b|quality|bleu|rouge)"
 _METRIC_HEAD = re.compile(_METRIC, re.IGNORECASE)
 _ARM = re.compile(r"^\s{0,8}\|?\s{0,4}([^|]{1,60}?)\s{0,20}\|\s{0,8}(\d\.\d{1,4}|\d{1,3}(?:\.\d{1,2})?%?)\s{0,8}\|")
+_NANS_OF_WEBUI = re.compile(r"NansException|A tensor with (?:all )?NaNs was produced")
 _HALF = re.compile(r"float16|\bfp16\b|\bhalf\b", re.IGNORECASE)
 
 
@@ -27,7 +28,7 @@ _HALF = re.compile(r"float16|\bfp16\b|\bhalf\b", re.IGNORECASE)
     "wrong-output",
     family="Run time",
     signs=[
-        says("not-a-number", ("probability tensor contains", "out of range float", "errors during sampling", "detected nan", "nan in the", "nans", "contains nan", "contain nan", "nan logits", "nan output", "nan value", "is nan", "are nan", "became nan", "all nan"), r"probability tensor contains either|NaN in the (?:logits|probs|probabilit)|Detected (?:errors during sampling|NaN|nan)|(?:logits|hidden[_ ]states?|logprobs?|outputs?|activations?)\b.{0,40}\b(?:contains?|are|is|became|all) (?:all )?nans?\b|Out of range float values are not JSON compliant|\bnan (?:logits|outputs?|values? in)"),
+        says("not-a-number", ("probability tensor contains", "out of range float", "errors during sampling", "detected nan", "nan in the", "nans", "contains nan", "contain nan", "nan logits", "nan output", "nan value", "is nan", "are nan", "became nan", "all nan", "nansexception", "invalid value encountered in cast"), r"probability tensor contains either|NaN in the (?:logits|probs|probabilit)|Detected (?:errors during sampling|NaN|nan)|(?:logits|hidden[_ ]states?|logprobs?|outputs?|activations?)\b.{0,40}\b(?:contains?|are|is|became|all) (?:all )?nans?\b|Out of range float values are not JSON compliant|\bnan (?:logits|outputs?|values? in)|NansException|[Aa] tensor with (?:all )?NaNs was produced|invalid value encountered in cast"),
         says("runs-of-one-sign", "!!!!!!!!", r"!{12,}"),
         says(
             "says-damaged",
@@ -168,6 +169,8 @@ def _certainty(
 def _component(case: Case, match: Match, fault: KnownFault | None, experiments: Experiments | Unknown) -> str | None:
     if fault is not None:
         return fault.component
+    if _NANS_OF_WEBUI.search(match.text):
+        return "stable-diffusion-webui"
     named = faults.component_of(case, match, experiments, is_synchronous=False)
     if named != "torch":
         return named
@@ -221,10 +224,20 @@ def _missing(case: Case) -> tuple[Missing, ...]:
     )  # fmt: skip
 
 
+_FULL_PRECISION = (
+    Remedy(kind="flag", name="--no-half", summary="Compute in float32: this GPU, or this model, does not bear float16", cost="more GPU memory, slower"),
+    Remedy(kind="flag", name="--no-half-vae", summary="Where the message names the VAE, its own precision alone", rank=1),
+    Remedy(kind="config", name="Upcast cross attention layer to float32", value="on", summary="Or only the layer that overflows (models of Stable Diffusion 2)", rank=2, is_sure=False),
+)  # fmt: skip
+"""What the web interfaces of Stable Diffusion offer where float16 overflows; --disable-nan-check only hides it."""
+
+
 def _remedies(
     case: Case, match: Match, component: str | None, fault: KnownFault | None, experiments: Experiments | Unknown,
     arms: tuple[Evidence, ...],
 ) -> tuple[Remedy, ...]:  # fmt: skip
+    if _NANS_OF_WEBUI.search(match.text):
+        return _FULL_PRECISION
     engine = faults.engine_in_log(case) or _backend(case) or component or ""
     backend = faults.BACKEND_FLAG.get(
         engine if engine in faults.BACKEND_FLAG else component or "", "--attention-backend"
