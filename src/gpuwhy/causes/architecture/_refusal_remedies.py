@@ -39,6 +39,10 @@ _RULES: tuple[tuple[re.Pattern[str], tuple[tuple[str, str, str, str], ...]], ...
         (("env", "VLLM_USE_V1", "0", "Use the older engine, as far as this release still has it"),),
     ),
     (
+        re.compile(r"sage[-_ ]?attn|attention_sage|sageattention", re.I),
+        (("flag", "--use-sage-attention", "remove", "Start without SageAttention: another attention is used then"),),
+    ),
+    (
         re.compile(r"fmha|attention|attn|\bmla\b|\bmha\b|FlashMLA|\bFA[234]\b", re.I),
         (("flag", "--attention-backend", "flashinfer or triton", _OTHER_BACKEND),),
     ),
@@ -72,13 +76,23 @@ def _switches(case: Case, text: str) -> tuple[Remedy, ...]:
     for pattern, rows in _RULES:
         if pattern.search(text):
             return tuple(
-                Remedy(kind=kind, name=_named(case, name), value=value, summary=summary)
+                Remedy(kind=kind, name=_named(case, name), value=_valued(case, name, value), summary=summary)
                 for kind, name, value, summary in rows
             )
     return ()
 
 
+_TGI = "text-generation-inference"
+
+
+def _valued(case: Case, name: str, value: str) -> str:
+    """text-generation-inference has an attention of its own for GPUs without flash attention."""
+    return "paged" if name == "--attention-backend" and case.engine == _TGI else value
+
+
 def _named(case: Case, name: str) -> str:
+    if name == "--attention-backend" and case.engine == _TGI:
+        return "--attention"
     if name == "{deepgemm}":
         return "SGLANG_ENABLE_JIT_DEEPGEMM" if case.engine == "sglang" else "VLLM_USE_DEEP_GEMM"
     return name

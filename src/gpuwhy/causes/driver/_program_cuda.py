@@ -135,8 +135,16 @@ def is_consumer_gpu(case: Case) -> bool | None:
     listed = case.facts.value("gpus")
     names += [getattr(each, "name", None) or str(each) for each in listed or ()]
     text = " ".join(names)
-    if re.search(r"GeForce|GTX|TITAN|\bRTX \d{4}\b(?! Ada)|RTX [345]0\d0", text, re.IGNORECASE):
+    if _OF_CONSUMERS.search(text):
         return True
     if re.search(r"\b(?:[ABHLTVP]\d{1,3}[A-Z]?|GH200|GB\d{3}|A10G|Tesla)\b", text):
         return False
-    return None
+    return True if not text.strip() and _names_consumer_card(case) else None
+
+
+_OF_CONSUMERS = re.compile(r"GeForce|GTX|TITAN|\bRTX \d{4}\b(?! Ada)|RTX [345]0\d0", re.IGNORECASE)
+
+
+def _names_consumer_card(case: Case) -> bool:
+    """The reporter, or a listing that is not whole, names such a card: no fact was made of it."""
+    return any(_OF_CONSUMERS.search(line.text[:300]) for _, line in place.lines(case))
