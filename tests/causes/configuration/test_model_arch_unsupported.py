@@ -142,3 +142,11 @@ def test_lmdeploy_looks_for_its_rewrite(judge_report: Judge, finding: Find) -> N
         "model-arch-unsupported",
     )
     assert (found.component, found.certainty.value) == ("lmdeploy", "proven")
+
+
+def test_a_projector_that_an_old_llama_cpp_does_not_know(judge_report):
+    text = (
+        "clip_init: failed to load model '/models/mmproj.gguf': load_hparams: unknown projector type: qwen3vl_merger\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == ("model-arch-unsupported", "llama.cpp")

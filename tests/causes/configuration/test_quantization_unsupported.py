@@ -141,3 +141,14 @@ def test_an_assertion_without_words_is_read_by_its_statement(judge_report):
     )
     first = judge_report(text).findings[0]
     assert (first.cause, first.component) == ("quantization-unsupported", "autoawq")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ValueError: w8a8_int8 quantization is currently not supported for MoE\n",
+        "ValueError: BitsAndBytes quantization is not supported yet for Qwen3NextForCausalLM\n",
+    ],
+)
+def test_a_method_without_kernels_for_a_kind_of_layer(judge_report, text):
+    assert judge_report(text).findings[0].cause == "quantization-unsupported"

@@ -54,13 +54,13 @@ _ENGINE = says(
 )  # fmt: skip
 _LLAMA_VARIETY = says(
     "gguf-variety",
-    ("unknown pre-tokenizer type", "wrong number of tensors", "invalid ggml type", "key not found in model", "has wrong shape; expected", "missing tensor '", "check_tensor_dims: tensor", "pre-tokenizer was not recognized", "unknown tokenizer: '", "invalid tensor type", "unknown data type"),
+    ("unknown pre-tokenizer type", "wrong number of tensors", "invalid ggml type", "key not found in model", "has wrong shape; expected", "missing tensor '", "check_tensor_dims: tensor", "pre-tokenizer was not recognized", "unknown tokenizer: '", "unknown projector type", "invalid tensor type", "unknown data type"),
     r"unknown pre-tokenizer type: '(?P<tokenizer>[\w.-]{1,60})'"
     r"|wrong number of tensors; expected (?P<expected>\d{1,6}), got (?P<got>\d{1,6})"
     r"|invalid ggml type (?P<type>\d{1,4})|key not found in model: (?P<key>[\w.-]{2,80})"
     r"|tensor '(?P<tensor>[\w.]{2,80})' has wrong shape; expected|missing tensor '(?P<tensor2>[\w.]{2,80})'"
     r"|check_tensor_dims: tensor '(?P<tensor3>[\w.]{2,80})' not found"
-    r"|BPE pre-tokenizer was not recognized|unknown tokenizer: '(?P<tokenizer2>[\w.-]{1,60})'",
+    r"|unknown projector type: (?P<projector>[\w.-]{2,60})|BPE pre-tokenizer was not recognized|unknown tokenizer: '(?P<tokenizer2>[\w.-]{1,60})'",
 )  # fmt: skip
 _LOADED_OTHERWISE = says(
     "parameter-names",

@@ -47,7 +47,7 @@ _FORMAT = says(
     r"|No compressed-tensors compatible scheme was found|[Cc]urrently,? only .{0,40}-bit weight quantization is supported for (?P<scheme3>[\w -]{2,30}?), but got (?P<bits>\d{1,2}) bits"
     r"|(?P<scheme4>\w{0,20}Marlin|GPTQ\w{0,12}|AWQ\w{0,12}) does not support (?:weight_bits|group_size)"
     r"|No (?P<scheme5>\w{2,12}) (?:\w{2,10} )?[Mm][Oo][Ee] backend supports|Unsupported FusedMoe scheme|[Uu]nsupported weight strategy"
-    r"|(?P<scheme9>\w{3,20}|\d-?bit) quantization is (?:currently )?not supported (?:for|by|with) (?:AutoModel|this model|\w{3,60}(?:ForCausalLM|ForConditionalGeneration|Model|MoE))|[Qq]uantization method (?P<scheme6>\w{2,30}) (?:is )?(?:currently )?not supported|(?P<scheme7>\w{2,30}) is not a supported quantization|does(?: not|n't) support (?P<scheme8>\w{2,20}) quantization"
+    r"|(?P<scheme9>\w{3,20}|\d-?bit) quantization is (?:currently )?not (?:yet )?supported(?: yet)? (?:for|by|with|in) (?:AutoModel|this model|(?:fused )?MoE\b|\w{3,60}(?:ForCausalLM|ForConditionalGeneration|Model|MoE))|[Qq]uantization method (?P<scheme6>\w{2,30}) (?:is )?(?:currently )?not supported|(?P<scheme7>\w{2,30}) is not a supported quantization|does(?: not|n't) support (?P<scheme8>\w{2,20}) quantization"
     r"|Cannot find any of \[.{0,120}\] in the model's quantization config|(?:desc_act|act_order|asymmetric quantization|group_size).{0,80}(?:is|are) not (?:yet )?supported|[Oo]nly symmetric quantization is supported",
 )  # fmt: skip
 
