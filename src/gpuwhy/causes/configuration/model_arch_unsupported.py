@@ -226,6 +226,9 @@ def _variety(case: Case) -> Sought | None:
         who = program.program_of(case, match, "llama.cpp")
         if match.group("type") is not None:
             return Sought(match, match.group("type") or "", who, Certainty.LIKELY, 66, "the number format ggml type")
+        projector = match.group("projector")
+        if projector is not None:
+            return Sought(match, projector, who, Certainty.LIKELY, 72, "the projector")
         if tensor is not None:
             return Sought(match, tensor, who, Certainty.POSSIBLE, 52, "the layout of")
         name = match.group("tokenizer") or match.group("tokenizer2") or match.group("key") or ""
