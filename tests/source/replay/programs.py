@@ -232,7 +232,7 @@ class Writer:
 
     def called(self, depth: int) -> str:
         if self.random.random() < 0.5:
-            template = self.random.choice(_CALLS)
+            template: str = self.random.choice(_CALLS)
         else:
             template = self.atom(True) + self.random.choice(_METHODS)
         while "{e}" in template:
@@ -241,16 +241,19 @@ class Writer:
 
     def atom(self, names: bool) -> str:
         pool = _NAMES * 4 if names else ()
-        return self.random.choice((*pool, *_TEXTS, *_NUMBERS))
+        return str(self.random.choice((*pool, *_TEXTS, *_NUMBERS)))
 
     def expression(self, depth: int, names: bool = True) -> str:
-        e = lambda: self.expression(depth - 1, names)  # noqa: E731
+
+        def e() -> str:
+            return self.expression(depth - 1, names)
+
         if depth <= 0:
             return self.atom(names)
         kind = self.random.randrange(14)
         if kind < 4:
             return self.atom(names)
-        if kind == 4:
+        if kind == 4 and names:
             return f"({e()} {self.random.choice(_OPERATORS)} {e()})"
         if kind == 5:
             return f"[{e()}, {e()}]"

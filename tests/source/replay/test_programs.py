@@ -38,10 +38,6 @@ class Texts:
         return ModuleSource(name, f"/site/{file}", file, ast.parse(self._texts[name]), is_package)
 
 
-class Counted(Exception):
-    pass
-
-
 def executed(text: str, call: str) -> dict[str, Any]:
     """How Python ends the program, and what it logs. A program that does not end soon is not one to compare."""
     lines: list[list[Any]] = []
@@ -59,8 +55,8 @@ def executed(text: str, call: str) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         exec(compile(text, "generated.py", "exec"), names)
         try:
-            result = {"returned": repr(eval(call, names))}
-        except Exception as error:
+            result: dict[str, Any] = {"returned": repr(eval(call, names))}
+        except Exception as error:  # noqa: BLE001
             frames = [each for each in traceback.extract_tb(error.__traceback__) if each.filename == "generated.py"]
             line = frames[-1].lineno if frames else 0
             result = {"raised": type(error).__name__, "message": str(error), "line": line}
@@ -82,8 +78,7 @@ def replayed(text: str, call: str) -> tuple[Replay, dict[str, Any]]:
     if isinstance(outcome, Returned):
         return result, {"returned": outcome.value, "logged": logged}
     if isinstance(outcome, Raised):
-        place = outcome.place
-        line = place.line if place.function != "" else 0
+        line = outcome.place.line
         return result, {"raised": outcome.type, "message": outcome.message, "line": line, "logged": logged}
     return result, {}
 

@@ -64,9 +64,11 @@ class Machine:
     # the trail
 
     def place(self, frame: Frame | None = None) -> Place:
-        """Where the code stands."""
+        """Where the code stands; no place while the entry itself is evaluated."""
         frame = frame or (self.frames[-1] if self.frames else None)
-        return Place(frame.module.source.shown, frame.line, frame.function) if frame else Place("", 0)
+        if frame is None or frame.kind == "entry":
+            return Place("", 0)
+        return Place(frame.module.source.shown, frame.line, frame.function)
 
     def note(self, step: Step) -> None:
         if len(self.trail) < _MAX_TRAIL:

@@ -33,6 +33,13 @@ _IN_PLACE: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.BitAnd: operator.iand,
     ast.BitOr: operator.ior,
     ast.BitXor: operator.ixor,
+    ast.Div: operator.itruediv,
+    ast.FloorDiv: operator.ifloordiv,
+    ast.LShift: operator.ilshift,
+    ast.Mod: operator.imod,
+    ast.Mult: operator.imul,
+    ast.Pow: operator.ipow,
+    ast.RShift: operator.irshift,
     ast.Sub: operator.isub,
 }
 _ORDERED: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
@@ -49,6 +56,16 @@ def binary(machine: Machine, operation: ast.operator, left: Any, right: Any) -> 
     """``left OP right``."""
     if isinstance(operation, ast.BitOr) and _is_annotation(left) and _is_annotation(right):
         return External("typing.Union")
+    return _operated(machine, operation, left, right, _BINARY)
+
+
+def _operated(
+    machine: Machine,
+    operation: ast.operator,
+    left: Any,
+    right: Any,
+    functions: dict[type[ast.operator], Callable[[Any, Any], Any]],
+) -> Any:
     _known(left, right)
     bounds.weighed(left)
     bounds.weighed(right)
@@ -60,9 +77,9 @@ def binary(machine: Machine, operation: ast.operator, left: Any, right: Any) -> 
         bounds.shiftable(left, right)
     elif isinstance(operation, ast.Mod) and isinstance(left, (str, bytes)):
         return formatted(machine, left, right)
-    if type(operation) not in _BINARY:
+    if type(operation) not in functions:
         raise NotModelledError(f"the operator {type(operation).__name__}")
-    return machine.native(_BINARY[type(operation)], left, right)
+    return machine.native(functions[type(operation)], left, right)
 
 
 def formatted(machine: Machine, template: Any, values: Any) -> Any:
@@ -76,19 +93,14 @@ def formatted(machine: Machine, template: Any, values: Any) -> Any:
 
 def in_place(machine: Machine, operation: ast.operator, left: Any, right: Any) -> Any:
     """``left OP= right``: lists, sets and dictionaries change where they are."""
-    changes = isinstance(left, (list, set, dict)) and type(operation) in _IN_PLACE
-    if changes:
-        _known(right)
-        if isinstance(left, list):
-            if isinstance(right, str) or not isinstance(right, (list, tuple, set, dict)):
-                right = machine.items_of(right)
-            bounds.checked([*left, *right])
-        return machine.native(_IN_PLACE[type(operation)], left, right)
-    if isinstance(left, Instance) and left.cls.find(f"__i{_special(operation)}__") is not None:
+    if isinstance(left, Instance):
         method = left.cls.find(f"__i{_special(operation)}__")
         if callable(method):
             return machine.call(method, (left, right), {})
-    return binary(machine, operation, left, right)
+        return binary(machine, operation, left, right)
+    if isinstance(left, list) and isinstance(operation, ast.Add) and hasattr(type(right), "__next__"):
+        right = machine.items_of(right)
+    return _operated(machine, operation, left, right, _IN_PLACE)
 
 
 def _special(operation: ast.operator) -> str:
