@@ -54,6 +54,22 @@ def arch_list_remedy(case: Case, gate: Gate, gpus: Gpus | Unknown) -> Remedy | N
     )
 
 
+def other_toolkit_remedy(gate: Gate, needed: str) -> Remedy | None:
+    """Another toolkit of this host, while nobody looked which one is in use: a good one is often there, not chosen."""
+    if gate.toolkit is not None:
+        return None
+    return Remedy(
+        kind="env",
+        name="CUDA_HOME",
+        value=f"toolkit >= {needed}",
+        summary=f"If a toolkit of CUDA {needed} or later is installed already (look at /usr/local/cuda*), name it in the service's environment",
+        cost="one JIT build of each kernel at the next start",
+        check=("ls -d /usr/local/cuda*", '"$CUDA_HOME/bin/nvcc" --version'),
+        is_sure=False,
+        rank=5,
+    )
+
+
 def arch_list_value(gate: Gate, gpus: Gpus | Unknown) -> str | None:
     """The value of FLASHINFER_CUDA_ARCH_LIST for these GPUs and this toolkit, for instance ``12.0a``.
 

@@ -122,6 +122,7 @@ def _flashinfer(
     evidence += _host_evidence(gate, gpus)
     remedies: list[Remedy | None] = [
         fi_remedies.arch_list_remedy(case, gate, gpus),
+        fi_remedies.other_toolkit_remedy(gate, needed),
         *fi_remedies.sampler_remedies(case, gate),
         *fi_remedies.kv_cache_remedies(case, gate),
         *fi_remedies.package_remedies(case, gate),
