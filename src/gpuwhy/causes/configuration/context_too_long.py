@@ -343,7 +343,14 @@ def _remedies(case: Case, length: Length, engine: str, who: str) -> tuple[Remedy
     variable = OVERRIDES.get(engine)
     if variable is not None and (length.stage == "device" or _forced(case) is not None):
         remedies.append(
-            Remedy(kind="env", name=variable, value="unset", summary="Let the check stop such a start", rank=1)
+            Remedy(
+                kind="env",
+                name=variable,
+                value="unset",
+                summary="So that the check stops such a start again",
+                rank=1,
+                is_sure=False,
+            )
         )
     return tuple(remedies)
 
