@@ -9,9 +9,16 @@ import pytest
 from tests.binaries import linking
 from tests.investigate.host_of_binaries import Answer, Host, coded, diagnosed
 
+from gpuwhy import snapshot
+from gpuwhy.diagnosis import sign_literals
 from gpuwhy.investigate.binaries_wanted import places_of
+from gpuwhy.investigate.target import examine
+from gpuwhy.logs import read_bytes
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.finding import Certainty, Finding
+from gpuwhy.snapshot.given import given
+from gpuwhy.targets.file import PathTarget
+from gpuwhy.targets.local import LocalTarget
 
 NO_IMAGE = "torch.AcceleratorError: CUDA error: no kernel image is available for execution on the device"
 OTHER_PTX = "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain."
@@ -272,6 +279,23 @@ RuntimeError: Unexpected error from cudaGetDeviceCount(). Did you run some cuda 
     shown = assert_proven(answer, "libcuda-shadowed", "cuda-compat")
     assert shown.quote == str(compat)
     assert "LD_LIBRARY_PATH" in shown.statement
+
+
+def test_a_diagnosis_over_a_connection_and_again_from_its_snapshot(packages: Path, tmp_path: Path) -> None:
+    """The real program on this machine: the failing frames say where its packages lie, whatever Python is found here."""
+    write(packages / "sgl_kernel/flash_ops.abi3.so", coded("sm_80", "sm_86", "sm_90a"))
+    log = read_bytes(failing_kernel(packages, NO_IMAGE).encode(), "journal", sign_literals())
+    told = given({"cc": "12.0", "torch": "2.9.1"}).facts
+    taken = examine(LocalTarget(), logs=[log], facts=told)
+    assert taken.snapshot is not None
+    assert {each.ask for each in taken.snapshot.excerpts} >= {"list", "inspect"}
+    snapshot.write(taken.snapshot, tmp_path / "host.gpuwhy")
+    again = examine(PathTarget(str(tmp_path / "host.gpuwhy")), logs=[log], facts=told)
+    for diagnosis in (taken.diagnosis, again.diagnosis):
+        finding = diagnosis.findings[0]
+        assert (finding.cause, finding.certainty) == ("binary-lacks-arch", Certainty.PROVEN)
+        assert from_binary(finding).place is not None
+    assert any("what does the binary hold" in step.question for step in taken.diagnosis.investigation.steps)
 
 
 def test_a_failure_that_no_binary_decides_asks_for_none(packages: Path) -> None:

@@ -55,7 +55,8 @@ class _Examination:
         self._facts = facts
         self._source = source
         self._record = record
-        self._folders = binaries_wanted.package_folders(snapshot)
+        found = (*asked.folders, *binaries_wanted.package_folders(snapshot))
+        self._folders = tuple(dict.fromkeys(found))[: binaries_wanted.MOST_FOLDERS]
         self._status_of: dict[str, Reply] = {}
 
     def facts(self) -> Facts:
@@ -95,7 +96,9 @@ class _Examination:
         return places
 
     def _torch(self) -> str:
-        """torch's library of kernels, beside the file that tells its version."""
+        """torch's library of kernels: where the failing program's frames lie, else beside the file that tells its version."""
+        if self._wanted.folders:
+            return f"{self._wanted.folders[0]}/torch/lib/libtorch_cuda.so"
         fact = self._facts.get("torch")
         place = fact.evidence.place if isinstance(fact, Fact) else None
         folder, _, name = (place.path if place is not None else "").rpartition("/torch/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -22,12 +23,14 @@ OF_LIBCUDA = frozenset({"libcuda-shadowed", "driver-library-mismatch", "driver-t
 
 LEADING = 5
 """Findings that are looked into."""
+MOST_TEXTS = 60
 MOST_NAMED = 6
 MOST_FOLDERS = 4
 _LONGEST_TEXT = 20_000
 _LIBRARY = re.compile(
     r"(?<![\w./@~+-])(?P<path>(?:/|\./)?[\w.+@~-][\w.+@~/-]{0,300}?\.so(?:\.\d{1,5}){0,4})(?![\w/-]|\.\w)"
 )
+_PACKAGES = re.compile(r"(?P<folder>/.{1,300}?/(?:site|dist)-packages)/")
 _MISSING = re.compile(r"(?P<name>lib[\w+.-]{1,60}\.so(?:\.\d{1,5}){0,4}): cannot open shared object")
 
 
@@ -38,7 +41,8 @@ class Wanted(Struct, frozen=True):
     """What to look at.
 
     ``files`` are absolute paths that the failure names, ``names`` bare names of files, ``libraries`` names that the
-    linker did not find. ``components`` are those whose binaries may be at fault, the likeliest first.
+    linker did not find. ``components`` are those whose binaries may be at fault, the likeliest first. ``folders`` are
+    the folders of packages that the frames of the failure lie in.
     """
 
     causes: frozenset[str]
@@ -46,6 +50,7 @@ class Wanted(Struct, frozen=True):
     names: tuple[str, ...]
     libraries: tuple[str, ...]
     components: tuple[str, ...]
+    folders: tuple[str, ...] = ()
 
     @property
     def is_about_code(self) -> bool:
@@ -67,7 +72,7 @@ def wanted(incident: Incident, judgement: Judgement) -> Wanted | None:
     causes &= OF_CODE | OF_LOADING | OF_LIBCUDA
     if not causes:
         return None
-    texts = list(_texts(incident, judgement))
+    texts = list(itertools.islice(_texts(incident, judgement), MOST_TEXTS))
     paths = list(dict.fromkeys(match["path"] for text in texts for match in _LIBRARY.finditer(text[:_LONGEST_TEXT])))
     libraries = dict.fromkeys(match["name"] for text in texts for match in _MISSING.finditer(text[:_LONGEST_TEXT]))
     named = [finding.component for finding in leading if finding.component and finding.cause in causes]
@@ -78,7 +83,16 @@ def wanted(incident: Incident, judgement: Judgement) -> Wanted | None:
         tuple(dict.fromkeys(path.rpartition("/")[2] for path in paths if not path.startswith("/")))[:MOST_NAMED],
         tuple(libraries)[:MOST_NAMED],
         tuple(dict.fromkeys(each for each in named if each not in _NO_BINARIES)),
+        _folders_of_frames(incident),
     )
+
+
+def _folders_of_frames(incident: Incident) -> tuple[str, ...]:
+    """Where the failing program itself imports packages from, whatever environment a probe found."""
+    primary = incident.primary_event
+    paths = [frame.path for block in (primary.exceptions if primary else ()) for frame in block.frames]
+    found = (_PACKAGES.match(path) for path in paths)
+    return tuple(dict.fromkeys(match["folder"] for match in found if match))[:MOST_FOLDERS]
 
 
 def _of_frames(incident: Incident) -> Iterator[str]:
