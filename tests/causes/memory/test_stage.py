@@ -189,3 +189,24 @@ def test_a_handle_that_is_made_late_tells_no_start(judge_report: Judge) -> None:
     assert judge_report(text).findings[0].cause == "gpu-oom-graph-or-activation"
     alone = text.partition("\n")[2]
     assert judge_report(alone).findings[0].cause != "gpu-oom-weights"
+
+
+@pytest.mark.parametrize(
+    "above",
+    [
+        "self.quant_method.create_weights(\n    weight = Parameter(torch.empty(sum(sizes)))\n",
+        "  model.load_weights(self._get_all_weights(model_config, model))\n",
+        "linear.py create_weights\n",
+        "create_weights_fp8(layer)\n",
+    ],
+)
+def test_a_call_pasted_without_its_frame_shows_loading(judge_report: Judge, above: str) -> None:
+    read = read_stage(above + BARE)
+    assert (read.stage, read.is_by_frame) == (Stage.LOADING, True)
+    assert judge_report(above + BARE).findings[0].cause == "gpu-oom-weights"
+
+
+def test_a_call_far_above_or_quoted_in_a_sentence_shows_nothing() -> None:
+    far = "self.load_weights(model)\n" + "a line of something else\n" * 30
+    assert read_stage(far + BARE).stage is Stage.UNKNOWN
+    assert read_stage("load_weights took 3.1 s\n" + BARE).stage is Stage.UNKNOWN

@@ -59,7 +59,7 @@ _IN_FRAMES: tuple[tuple[Stage, re.Pattern[str]], ...] = (
     (
         Stage.LOADING,
         re.compile(r"Failed to load model - not enough GPU memory|in (?:load_model|_load_model|load_weights\w{0,20}|create_weights\w{0,20}|get_model|initialize_model|_initialize_model|process_weights_after_loading|load_checkpoint|from_pretrained|_load_pretrained_model|_load_state_dict_into_\w{1,20}|load_state_dict|_load_weights\w{0,20}|safetensors_weights_iterator|load_model_gpu|load_models_gpu|set_module_tensor_to_device|dispatch_model|partially_load|load_and_quantize\w{0,20}|marlin_moe_permute_scales|gptq_marlin_repack|awq_marlin_repack|from_engine|deserialize_cuda_engine|_materialize\w{0,20})\b"
-                   r"|model_loader[/\\]|\berror loading model\b|unable to allocate (?:CUDA\d|backend) ?buffer|load_tensors:|llama_model_load|alloc_tensor_range|unable to load model|could not be created: (?:Model engine|Draft model engine|Drafter)|in get_(?:sharded|partial_sharded|multi_weights\w{0,10}|weights\w{0,10})\b|utils[/\\]weights\.py|transformers[/\\]modeling_utils\.py|deserializeCudaEngine|memory layout cannot be allocated|Insufficient VRAM for model|Insufficient space in device allocation", _F),
+                   r"|model_loader[/\\]|\berror loading model\b|unable to allocate (?:CUDA\d|backend) ?buffer|load_tensors:|llama_model_load|alloc_tensor_range|unable to load model|could not be created: (?:Model engine|Draft model engine|Drafter)|(?<![\w\"'])(?:create|load)_weights\w{0,20}(?:\(|\s{0,4}$)|in get_(?:sharded|partial_sharded|multi_weights\w{0,10}|weights\w{0,10})\b|utils[/\\]weights\.py|transformers[/\\]modeling_utils\.py|deserializeCudaEngine|memory layout cannot be allocated|Insufficient VRAM for model|Insufficient space in device allocation", _F),
     ),
     (
         Stage.SERVING,
@@ -95,6 +95,8 @@ _PROGRESS: tuple[tuple[Stage, re.Pattern[str]], ...] = (
 BEFORE = 80
 AFTER = 30
 PROGRESS_BEFORE = 600
+JUST_ABOVE = 12
+"""Lines within which a call without its frame is still that of the failure."""
 
 
 def stage_of(case: Case, match: Match) -> StageRead:
@@ -127,6 +129,8 @@ def _is_a_handle(lines: list[LogLine]) -> bool:
 _ANSWERED = re.compile(r"\"(?:POST|GET) /\S{1,60} HTTP/1\.\d\" 5\d\d")
 """A request that ends in an error: the server was up."""
 _FRAME = re.compile(r'^\s*File "|^\s*(?:\S+ERROR\S* )?File "|\.py", line \d+|\.py:\d+|^[a-z_]{3,60}: ')
+_BARE_CALL = re.compile(r"(?<![\w\"'])(?:create|load)_weights\w{0,20}(?:\(|\s{0,4}$)")
+"""What is left of a frame where only its code, or only its function's name, was pasted."""
 _MODEL_FILE = re.compile(r"[/\\]models[/\\](?!registry|utils|loader)\w{2,60}\.py|[/\\]layers[/\\]\w{2,60}", _F)
 
 
@@ -148,7 +152,14 @@ def _own_lines(case: Case, match: Match) -> Iterable[LogLine]:
         case.lines_around(match, max(BEFORE, min(400, number - first)), AFTER), key=lambda each: each.number
     )
     before = [
-        line for line in around if line.number < number and (line.number >= first or _FRAME.search(line.text[:300]))
+        line
+        for line in around
+        if line.number < number
+        and (
+            line.number >= first
+            or _FRAME.search(line.text[:300])
+            or (number - line.number <= JUST_ABOVE and _BARE_CALL.search(line.text[:300]))
+        )
     ]
     after = [line for line in around if line.number > number and (line.number <= last or _is_consequence(line.text))]
     return [*before, match.line, *after]
