@@ -196,6 +196,32 @@ def torch_cases() -> list[Case]:
     return [Case(f"torch: {name}", entry, _TORCH, facts) for name, (entry, facts) in _TORCH_FACTS.items()]
 
 
+_PLATFORM = "external.vllm.platforms.current_platform"
+_ON_SEED: dict[str, Any] = {
+    **_SEED,
+    f"{_PLATFORM}.is_cuda": True,
+    f"{_PLATFORM}.num_compute_units": 188,
+    f"{_PLATFORM}.get_device_capability": {"expression": "vllm.platforms.interface:DeviceCapability(12, 0)"},
+    "external.torch.accelerator.current_device_index": 0,
+    "external.vllm.v1.attention.backends.flashinfer.FlashInferBackend.supports_compute_capability": True,
+    "modules.triton": False,
+}
+_SAMPLER: dict[str, dict[str, Any]] = {
+    "default": _ON_SEED,
+    "asked for": {**_ON_SEED, **_env(VLLM_USE_FLASHINFER_SAMPLER="1")},
+    "refused": {**_ON_SEED, **_env(VLLM_USE_FLASHINFER_SAMPLER="0")},
+    "not a number": {**_ON_SEED, **_env(VLLM_USE_FLASHINFER_SAMPLER="yes")},
+    "small gpu": {**_ON_SEED, f"{_PLATFORM}.num_compute_units": 16},
+    "other platform": {**_ON_SEED, f"{_PLATFORM}.is_cuda": False},
+    "newer toolkit": {**_ON_SEED, "cuda_toolkit": "12.9"},
+    "unknown capability": {**_ON_SEED, f"{_PLATFORM}.get_device_capability": None},
+    "unsupported": {
+        **_ON_SEED,
+        "external.vllm.v1.attention.backends.flashinfer.FlashInferBackend.supports_compute_capability": False,
+    },
+}
+
+
 def vllm_cases() -> list[Case]:
     """vLLM's guard before FlashInfer's sampler, with the FlashInfer that it asks."""
     cases = []
@@ -215,6 +241,9 @@ def vllm_cases() -> list[Case]:
         roots = (("vllm", "0.33.0"), ("flashinfer-python", version))
         for name, (capability, facts) in chosen.items():
             cases.append(Case(f"vllm, {version}: {name}", entry.format(capability), roots, facts, not_run))
+        for name, facts in _SAMPLER.items():
+            guard = "vllm.v1.sample.ops.topk_topp_sampler:flashinfer_sampler_supported"
+            cases.append(Case(f"vllm, {version}: sampler, {name}", guard, roots, facts, not_run))
     return cases
 
 

@@ -154,14 +154,22 @@ class Writer:
         self.loops = 0
 
     def program(self) -> str:
-        body = self.block(1, 4)
+        body = "".join(self.survived(1) for _ in range(self.random.randint(3, 7)))
         return f"{PRELUDE}\n\ndef generated(a, b, c, d):\n{body}    return {self.expression(2)}\n"
 
     def call(self) -> str:
         return f"generated({', '.join(self.expression(1, names=False) for _ in range(4))})"
 
     def block(self, depth: int, most: int) -> str:
-        return "".join(self.statement(depth) for _ in range(self.random.randint(1, most)))
+        return "".join(self.survived(depth) for _ in range(self.random.randint(1, most)))
+
+    def survived(self, depth: int) -> str:
+        """A statement whose exception is mostly caught and logged: otherwise few programs would come past their first."""
+        if depth > 3 or self.random.random() < 0.1:
+            return self.statement(depth)
+        pad = "    " * depth
+        noted = f'{pad}    logger.info("%s: %s", type(error).__name__, error)\n'
+        return f"{pad}try:\n{self.statement(depth + 1)}{pad}except Exception as error:\n{noted}"
 
     def statement(self, depth: int) -> str:
         pad = "    " * depth

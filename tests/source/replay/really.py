@@ -9,6 +9,7 @@ It knows nothing of the replay: facts become answers of stand-ins here in their 
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import importlib.abc
 import importlib.machinery
@@ -90,14 +91,29 @@ class StandIns(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def create_module(self, spec: Any) -> Any:
         if spec.name in PACKAGES_NOT_RUN and spec.name != "torch":
-            return types.ModuleType(spec.name)
+            hollow = types.ModuleType(spec.name)
+            if spec.name == "vllm.platforms":
+                vars(hollow).update(current_platform=Anything("platform"), CpuArchEnum=Anything("architecture"))
+            return hollow
         module = Anything(spec.name)
         if spec.name == "vllm.logger":
-            vars(module)["init_logger"] = logging.getLogger
+            vars(module)["init_logger"] = engine_logger
         return module
 
     def exec_module(self, module: Any) -> None:
         return
+
+
+def engine_logger(name: str) -> Any:
+    """vLLM's logger: it can say a thing once."""
+    logger: Any = logging.getLogger(name)
+    for level in ("info", "warning", "debug"):
+        setattr(logger, f"{level}_once", functools.partial(said_once, getattr(logger, level)))
+    return logger
+
+
+def said_once(say: Any, *args: Any, scope: str = "") -> None:
+    say(*args, stacklevel=2)
 
 
 PACKAGES_NOT_RUN: set[str] = set()
@@ -308,7 +324,11 @@ def answer_externals(facts: dict[str, Any]) -> None:
     for name, answer in answers.items():
         holder, _, last = name.rpartition(".")
         target = sys if holder == "sys" else importlib.import_module(holder.partition(".")[0])
+        path = holder.partition(".")[0]
         for part in holder.split(".")[1:]:
+            path += f".{part}"
+            if not hasattr(target, part):
+                importlib.import_module(path)
             target = getattr(target, part)
         setattr(target, last, answer)
     for name in [name for name, module in sys.modules.items() if isinstance(module, Anything)]:
@@ -324,9 +344,12 @@ def fill(name: str, module: Any) -> None:
 
 def answering(value: Any, as_tuple: bool) -> Any:
     def answer(*_: Any, **__: Any) -> Any:
+        if isinstance(value, dict) and "expression" in value:
+            module, _, text = value["expression"].partition(":")
+            return eval(text, vars(importlib.import_module(module)))
         if isinstance(value, dict) and "raises" in value:
             raise getattr(builtins, value["raises"])(*([value["message"]] if "message" in value else []))
-        return tuple(value) if as_tuple else value
+        return tuple(value) if as_tuple and isinstance(value, list) else value
 
     return answer
 

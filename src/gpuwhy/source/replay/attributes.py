@@ -148,9 +148,7 @@ def _answered(machine: Machine, dotted: str, called: bool) -> Any:
         oracle = machine.oracle
         is_named = oracle.answers_call(dotted) or (oracle.has_member(dotted) and machine.module(dotted) is None)
         return External(dotted) if is_named and dotted not in library.LIBRARY else ABSENT
-    value = machine.used(dotted, answer)
-    if isinstance(value, Mapping) and "raises" in value:
-        raise machine.error(stated_exception(value))
+    value = _stated(machine, machine.used(dotted, answer))
     return library.TorchVersion(value) if dotted == "torch.__version__" and value is not None else value
 
 
@@ -166,9 +164,24 @@ def external_call(machine: Machine, function: External, args: tuple[Any, ...], k
     answer = machine.oracle.call_of(function.name, shown)
     if answer is None:
         raise _unanswered(function, shown)
-    value = machine.used(f"{function.name}({shown})", answer)
+    return _stated(machine, machine.used(f"{function.name}({shown})", answer))
+
+
+def _stated(machine: Machine, value: Any) -> Any:
+    """The value that a fact states: itself, an exception (``raises``), or an object of the source (``expression``)."""
     if isinstance(value, Mapping) and "raises" in value:
         raise machine.error(stated_exception(value))
+    if isinstance(value, Mapping) and value.keys() == {"expression"}:
+        name, _, text = str(value["expression"]).partition(":")
+        module = machine.module(name)
+        if module is None:
+            raise NotModelledError(f"the source of {name}")
+        machine.run_module(module)
+        try:
+            expression = ast.parse(text.strip(), mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            raise NotModelledError(f"a fact with an expression that is none: {text!r:.80}") from None
+        return machine.evaluate(expression, module.frame)
     return value
 
 

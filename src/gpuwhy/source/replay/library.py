@@ -457,6 +457,7 @@ LIBRARY: dict[str, Any] = {
     "abc.abstractmethod": Native("abstractmethod", _unchanged),
     "typing.cast": Native("typing.cast", _typing_cast),
     "typing.overload": Native("typing.overload", _unchanged),
+    "typing.override": Native("typing.override", _unchanged),
     "typing.final": Native("typing.final", _unchanged),
     "typing.no_type_check": Native("typing.no_type_check", _unchanged),
     "typing.runtime_checkable": Native("typing.runtime_checkable", _unchanged),
@@ -505,8 +506,18 @@ LIBRARY: dict[str, Any] = {
 }  # fmt: skip
 
 
+_HOLDERS = frozenset(name[:at] for name in LIBRARY for at, sign in enumerate(name) if sign == ".")
+
+
+def has_part(dotted: str) -> bool:
+    """Whether a name, or a part of it, is modelled."""
+    return dotted in LIBRARY or dotted in _HOLDERS
+
+
 def model_of(dotted: str) -> Any:
     """The model of a name outside the source; :data:`ABSENT` when there is none. Vendored copies of packaging are it."""
+    if dotted.startswith("typing_extensions."):
+        dotted = "typing." + dotted.removeprefix("typing_extensions.")
     if dotted in LIBRARY:
         return LIBRARY[dotted]
     start, found, rest = dotted.rpartition("packaging.version.")

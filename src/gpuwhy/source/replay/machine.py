@@ -31,7 +31,7 @@ from gpuwhy.source.replay.values import (
     Unknown,
 )
 
-PRESUMED = frozenset({"torch"})
+PRESUMED = frozenset({"torch", "typing_extensions"})
 """Packages that are taken to be imported already: their own code is a world of its own."""
 _MAX_STEPS = 400_000
 _MAX_CALLS = 60
@@ -186,6 +186,8 @@ class Machine:
             raise value.stop()
         if isinstance(value, (bool, int, float, type(None), Module, Function, Native, Bound)):
             raise self.error(TypeError(f"'{self.type_name(value)}' object is not iterable"))
+        if isinstance(value, (set, frozenset)) and len(value) > 1 and not all(isinstance(each, int) for each in value):
+            self.assume("the order of a set, which differs between processes, does not matter")
         iterator = self.native(iter, value)
         while True:
             self.step()
@@ -309,7 +311,7 @@ class Machine:
         module = self.module(name)
         if module is None:
             dotted = f"{name}.{member}" if member else name
-            if name.partition(".")[0] not in sys.stdlib_module_names and dotted not in library.LIBRARY:
+            if name.partition(".")[0] not in sys.stdlib_module_names and not library.has_part(dotted):
                 self._exists(name, is_guarded)
             return attributes.external(self, dotted, called=False)
         if not member:

@@ -219,7 +219,16 @@ class Cached(Called):
         self.results: dict[Any, Any] = {}
 
 
-class Wrapper:
+class Unprintable:
+    """A modelled value whose text in the program is not known."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        raise NotModelledError(f"the text of a modelled value ({type(self).__name__})")
+
+
+class Wrapper(Unprintable):
     """``property``, ``staticmethod``, ``classmethod``, ``cached_property``, by ``kind``."""
 
     __slots__ = ("function", "kind", "setter")
@@ -299,7 +308,7 @@ class Class(Called):
         return found
 
 
-class Field:
+class Field(Unprintable):
     """A field of a dataclass or named tuple."""
 
     __slots__ = ("compare", "default", "factory", "init", "name", "repr")
@@ -519,7 +528,7 @@ for _name in _BINARY:
 setattr(Instance, "__neg__", lambda self: self._asked("__neg__"))  # noqa: B010
 
 
-class Super:
+class Super(Unprintable):
     """``super()``: attributes of the classes after ``cls`` in the order of the receiver's class."""
 
     __slots__ = ("cls", "receiver")
@@ -538,13 +547,13 @@ class Path(PurePosixPath):
         return f"PosixPath({str(self)!r})"
 
 
-class Environ:
+class Environ(Unprintable):
     """``os.environ``: reads are answered by facts, writes of the replayed code are remembered."""
 
     __slots__ = ()
 
 
-class Logger:
+class Logger(Unprintable):
     """A logger. Without an own level it is not known what it shows, so every line is noted."""
 
     __slots__ = ("has_once", "level", "name", "once")
@@ -556,13 +565,13 @@ class Logger:
         self.once: set[str] = set()
 
 
-class LogPart:
+class LogPart(Unprintable):
     """A handler, formatter or filter of :mod:`logging`: what it does changes how lines look, not what is decided."""
 
     __slots__ = ()
 
 
-class Guarded:
+class Guarded(Unprintable):
     """A context manager that only guards: a lock, ``nullcontext``, ``suppress`` with the types it swallows."""
 
     __slots__ = ("swallowed", "value")
