@@ -7,10 +7,11 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from tests.binaries import linking
+from tests.binaries import linking, writing
 
 from gpuwhy.binaries.ld_cache import read_ld_cache
 from gpuwhy.binaries.linker import Surroundings
@@ -186,3 +187,45 @@ def test_the_package_that_a_file_is_of(tmp_path: Path) -> None:
     assert (owner.name, owner.version) == ("flash-attn", "2.8.3")
     assert owner.size == extension.stat().st_size
     assert owner.requires_any("torch") == ("torch==2.7.1",)
+
+
+def test_libraries_that_need_each_other_end(tmp_path: Path) -> None:
+    a, b = tmp_path / "liba.so", tmp_path / "libb.so"
+    linking.library(a)
+    linking.library(b, "", (a,), runpath="$ORIGIN")
+    linking.library(a, "", (b,), runpath="$ORIGIN")
+    assert explained(a).is_every_library_found
+
+
+def test_a_file_that_needs_thousands_and_looks_into_thousands_of_folders_ends_soon(tmp_path: Path) -> None:
+    path = tmp_path / "libhostile.so"
+    folders = ":".join(f"/none/{number}" for number in range(2000))
+    path.write_bytes(writing.library(tuple(f"lib{number}.so" for number in range(2000)), runpath=folders))
+    started = time.process_time()
+    loading = explained(path)
+    assert time.process_time() - started < 2.0
+    assert not loading.is_every_library_found
+
+
+@pytest.mark.parametrize("size", range(0, 15000, 700))
+def test_wherever_a_library_is_cut_nothing_is_raised(size: int, tmp_path: Path) -> None:
+    whole = linking.library(tmp_path / "libk.so", "int known(void); int k(void) { return known(); }")
+    cut = tmp_path / "libcut.so"
+    cut.write_bytes(whole.read_bytes()[:size])
+    explained(cut)
+
+
+def test_what_a_library_says_can_be_anything(tmp_path: Path) -> None:
+    needed = (
+        "",
+        "../../etc/passwd",
+        "/dev/zero",
+        "/proc/self/mem",
+        "a" * 5000,
+        "lib\x1b[31m.so",
+        "$ORIGIN/$ORIGIN",
+        "libc.so.6",
+    )
+    path = tmp_path / "libodd.so"
+    path.write_bytes(writing.library(needed, undefined=("x",), runpath="$ORIGIN::${LIB}:/dev/fd"))
+    assert not explained(path).is_every_library_found

@@ -5,6 +5,7 @@ RUNPATH, the cache, the default folders. A file of another class or machine is p
 """
 
 import os
+import stat
 from typing import Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
 
 from .elf import AARCH64, X86_64, Elf, NotElf
@@ -18,6 +19,11 @@ _MULTIARCH = {X86_64: "x86_64-linux-gnu", AARCH64: "aarch64-linux-gnu"}
 _NODEFLIB = 0x800
 _MOST_LIBRARIES = 600
 _MOST_LOOKED_IN = 40
+_MOST_NEEDED = 400
+_MOST_LOOKS = 20000
+"""More than any real program has; a file that claims more is not followed further."""
+_NO_LIBRARIES = ("/proc/", "/sys/", "/dev/")
+"""Folders whose files do things when they are opened."""
 _TORCH_NAMES = ("libtorch", "libc10", "libshm", "libcaffe2")
 
 
@@ -100,6 +106,7 @@ class LinkMap:
         self._in = surroundings
         self._by_name: Dict[str, Module] = {}
         self._sources: List[FileSource] = []
+        self._looks = 0
 
     def __enter__(self) -> "LinkMap":
         return self
@@ -114,7 +121,7 @@ class LinkMap:
 
     def load(self, path: str) -> Module:
         """Load a file with all that it needs. Raises Unreadable and Damaged."""
-        module = self._by_path(path) or self._add(path, self._open(path), None, False)
+        module = self._by_path(path) or self._opened(path, False)
         module.is_before = False
         self._load_needed(module)
         return module
@@ -123,7 +130,7 @@ class LinkMap:
         """A file that is there before the examined one, with all it needs; one that cannot be read is not there."""
         if self._by_path(path) is None:
             try:
-                self._load_needed(self._add(path, self._open(path), None, True))
+                self._load_needed(self._opened(path, True))
             except (Unreadable, Damaged):
                 pass
 
@@ -174,10 +181,25 @@ class LinkMap:
     def _by_path(self, path: str) -> Optional[Module]:
         return next((each for each in self.modules if each.path == path), None)
 
-    def _open(self, path: str) -> Elf:
+    def _opened(self, path: str, is_before: bool) -> Module:
+        elf = self._open(path)
+        if elf is None:
+            raise Damaged("%s: made for another machine" % path)
+        return self._add(path, elf, None, is_before)
+
+    def _open(self, path: str, machine: Optional[Tuple[int, int]] = None) -> Optional[Elf]:
+        """The file, which stays open; None for one of another machine than is wanted. Raises Unreadable and Damaged."""
         source = FileSource(path)
+        try:
+            elf = opened(source)
+        except Damaged:
+            source.close()
+            raise
+        if machine is not None and (elf.machine, elf.bits) != machine:
+            source.close()
+            return None
         self._sources.append(source)
-        return opened(source)
+        return elf
 
     def _add(self, path: str, elf: Elf, loaded_by: Optional[Module], is_before: bool) -> Module:
         module = Module(path, elf, loaded_by, is_before)
@@ -190,7 +212,7 @@ class LinkMap:
         queue = [root]
         while queue and len(self.modules) < _MOST_LIBRARIES:
             module = queue.pop(0)
-            for name in module.dynamic.needed:
+            for name in module.dynamic.needed[:_MOST_NEEDED]:
                 known = len(self.modules)
                 found = self._need(name, module, root.is_before)
                 if found is not None:
@@ -206,6 +228,8 @@ class LinkMap:
             return known
         looked_in: List[str] = []
         for path, how in self._places(name, module):
+            if self._looks > _MOST_LOOKS:
+                break
             looked_in.append(os.path.dirname(path))
             try:
                 elf = self._fitting(path, module.elf)
@@ -236,13 +260,17 @@ class LinkMap:
 
     def _fitting(self, path: str, wanted: Elf) -> Optional[Elf]:
         """The file; None when the linker goes on searching: it is not there, or made for another machine."""
+        self._looks += 1
         try:
-            elf = self._open(path)
-        except Unreadable as error:
-            if os.path.exists(path):
-                raise Damaged(str(error))
+            is_file = not path.startswith(_NO_LIBRARIES) and stat.S_ISREG(os.stat(path).st_mode)
+        except (OSError, ValueError):
             return None
-        return elf if (elf.machine, elf.bits) == (wanted.machine, wanted.bits) else None
+        if not is_file:  # a device is not opened to see what it is
+            return None
+        try:
+            return self._open(path, (wanted.machine, wanted.bits))
+        except Unreadable as error:
+            raise Damaged(str(error))
 
     # where the linker looks
 

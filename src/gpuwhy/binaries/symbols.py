@@ -4,6 +4,8 @@ Definitions(Elf(...)).find("_ZN3c105ErrorC2ENS_14SourceLocationESs") -> None: th
 """
 
 import struct
+import sys
+from array import array
 from typing import Dict, List, Optional, Tuple
 
 from .elf import Elf
@@ -47,7 +49,7 @@ class Definitions:
             self._names = names
         return self._names
 
-    def _read_table(self) -> Optional[Tuple[Tuple[int, ...], int, Tuple[int, ...], int, Tuple[int, ...]]]:
+    def _read_table(self) -> "Optional[Tuple[array[int], int, array[int], int, array[int]]]":
         """Bloom filter, its shift, buckets, the first hashed symbol, and the chains; None without a sound table."""
         elf = self._elf
         at = elf.table_at(_GNU_HASH)
@@ -65,10 +67,14 @@ class Definitions:
         chains = self._words(at + 4 * buckets, max(0, count - first), "I")
         return (words, shift, heads, first, chains) if len(words) == bloom and len(heads) == buckets else None
 
-    def _words(self, at: int, count: int, form: str) -> Tuple[int, ...]:
-        size = struct.calcsize("<" + form)
-        data = self._elf.source.read_at(at, count * size)
-        return struct.unpack("%s%d%s" % (self._elf.order, len(data) // size, form), data[: len(data) // size * size])
+    def _words(self, at: int, count: int, form: str) -> "array[int]":
+        """Numbers as they are stored: as objects those of libtorch_cpu would take ten times the room."""
+        words = array(form)
+        data = self._elf.source.read_at(at, count * words.itemsize)
+        words.frombytes(data[: len(data) // words.itemsize * words.itemsize])
+        if (self._elf.order == "<") != (sys.byteorder == "little"):
+            words.byteswap()
+        return words
 
     def _numbers(self, name: str, value: int) -> List[int]:
         """The numbers of the symbols of that name."""
