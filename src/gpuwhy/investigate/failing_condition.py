@@ -6,6 +6,8 @@ adds a few requests over the open connection, and never costs the diagnosis: wha
 
 from __future__ import annotations
 
+import ctypes
+import re
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,11 +15,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from gpuwhy.diagnosis import Judgement
-from gpuwhy.investigate.installed_files import Fetching, packages_of, want_frames
+from gpuwhy.investigate.installed_files import Fetching, OutOfTimeError, packages_of, want_frames
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner
+from gpuwhy.investigate.stated_files import want_stated
 from gpuwhy.investigate.tying import Line, lines_of_logs, place_of, seen
-from gpuwhy.model.event import Event, RaisedException
+from gpuwhy.model.event import RaisedException
 from gpuwhy.model.fact import Fact, Facts
 from gpuwhy.model.incident import Incident
 from gpuwhy.model.source import (
@@ -36,10 +39,15 @@ from gpuwhy.model.source import (
 from gpuwhy.source import Cache, Root, Step, Swallow, Switch, Template, Trace
 from gpuwhy.source.answers import Requirement, Spot
 from gpuwhy.source.texts import Catalogue, PackageTexts
+from gpuwhy.source.texts_scanning import by_line
 from gpuwhy.source.tracing import FOLLOWED, Question, trace
 
-SECONDS = 2.6
-"""For all of it: fetching and working it out."""
+SECONDS = 2.3
+"""For fetching and working it out."""
+GRACE = 0.35
+"""Seconds for writing down what was found when the time is over; the same again for a search that has to be ended."""
+NAMES_ITS_FILES = ("vllm",)
+"""Packages whose log lines name the file they come from."""
 ROUNDS = 7
 STEPS = 500
 """Of the search; on the files of a few rounds it ends before that."""
@@ -47,6 +55,9 @@ _FRAMES = 40
 _SHOWN_STEPS = 40
 _SHOWN_SWITCHES = 24
 _SHOWN_SPEAKERS = 12
+_VALUES = 3
+_UNDEFINED = re.compile(r"name '([A-Za-z_]\w{0,100})' is not defined")
+_CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,100})\(")
 _TELLING_LEVELS = ("warning", "error", "critical")
 _PUBLISHED_AS = {"flashinfer": "flashinfer-python"}
 
@@ -64,17 +75,20 @@ def examined(
     question = "under which condition is it raised, and what was swallowed"
     begun = time.monotonic()
     box: list[SourceAnswer | Exception | None] = []
+    examination = _Examination(incident, facts, judgement, source, raised, seconds)
 
     def work() -> None:
         try:
-            box.append(_Examination(incident, facts, judgement, source, raised, seconds).answer())
+            box.append(examination.answer())
         except Exception as error:  # noqa: BLE001 - whatever stands in foreign source must not cost the diagnosis
             box.append(error)
 
-    # a thread, so that source which is made to take for ever ends in a line of the record
+    # a thread, so that source which is made to take for ever can be left where it stands
     worker = threading.Thread(target=work, name="failing condition", daemon=True)
     worker.start()
-    worker.join(seconds + 0.4)
+    worker.join(seconds + GRACE)
+    if worker.is_alive():
+        _cut_off(worker)
     duration = round(time.monotonic() - begun, 4)
     where = ", ".join(dict.fromkeys(frame.path for frame in reversed(raised.frames)))[:300]
     if not box:
@@ -91,19 +105,24 @@ def examined(
     return result
 
 
+def _cut_off(worker: threading.Thread) -> None:
+    """Ends a search where it stands. What it has found until then is its answer."""
+    # no other way ends a computation that never asks for a file; a process of its own would cost more than it saves
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(worker.ident or 0), ctypes.py_object(OutOfTimeError))
+    worker.join(GRACE)
+
+
 def exception_of(incident: Incident) -> RaisedException | None:
-    """The exception that was raised first among those of the primary event, with frames to follow."""
-    event = incident.primary_event
-    if event is None:
+    """The exception of the primary event that was raised first, with frames to follow; of a warning that says why, the
+    one that it surfaced as."""
+    primary = incident.primary_event
+    if primary is None:
         return None
-    return next((each for each in event.exceptions if each.frames), None) or _surfaced(incident, event)
-
-
-def _surfaced(incident: Incident, primary: Event) -> RaisedException | None:
-    """Of a warning that says why: the exception that it surfaced as."""
-    for event in incident.events:
-        if event.id > primary.id and event.kind == "exception" and not event.is_echo:
-            return next((each for each in event.exceptions if each.frames), None)
+    after = [event for event in incident.events if event.id > primary.id]
+    for event in (primary, *sorted(after, key=lambda event: (event.is_echo, event.id))):
+        raised = next((each for each in event.exceptions if each.frames), None)
+        if raised is not None:
+            return raised
     return None
 
 
@@ -133,31 +152,55 @@ class _Examination:
         self.facts = facts
         self.judgement = judgement
         self.raised = msgspec.structs.replace(raised, frames=raised.frames[-_FRAMES:])
+        self.source = source
         self.fetching = Fetching(source, seconds)
         self.lines = lines_of_logs(incident.logs)
         self.cache = Cache.of_user()
         versions = {name: _version(facts, name) for name in FOLLOWED}
-        self.packages = packages_of(self.raised.frames, FOLLOWED, versions)
+        self.packages = packages_of(self.raised.frames, FOLLOWED, versions, self.fetching)
+        self.best: Trace | None = None
+        self.is_cut = False
 
     def answer(self) -> SourceAnswer | None:
         want_frames(self.packages, self.raised.frames)
         if not self.packages or not self.fetching.fetch(self.packages):
             return None
-        found = self._traced()
-        return self._as_answer(found)
+        try:
+            self._trace(Question(raised=self.raised, follow=self._named(), most=STEPS))
+            for symbol in _values_that_failed(self.raised, self.best):
+                self._trace(Question(symbol=symbol, follow=self._named(), most=STEPS))
+            # what else was swallowed: the log may name files that no step led to
+            if want_stated(
+                self.packages, (line for _, line in self.lines), NAMES_ITS_FILES, self.source, self.fetching
+            ):
+                self.fetching.fetch(self.packages)
+            return self._as_answer(self.best)
+        except OutOfTimeError:
+            self.is_cut = True
+            self.fetching.extend(GRACE)
+            return self._as_answer(self.best)
 
-    def _traced(self) -> Trace:
-        """Traced again with each round of files, until no more are missed."""
-        named = tuple(package for package in self.packages if package not in FOLLOWED)
+    def _named(self) -> tuple[str, ...]:
+        return tuple(package for package in self.packages if package not in FOLLOWED)
+
+    def _trace(self, question: Question) -> None:
+        """Traced again with each round of files, until no more are missed. The best answer so far is kept: a search
+        that is cut off has one too."""
+        before = self.best
         while True:
             there: Mapping[str, Root] = dict(self.packages)
-            found = trace(there, Question(raised=self.raised, follow=named, most=STEPS), self.cache)
-            if self.fetching.rounds >= ROUNDS:
-                return found
-            if self.fetching.seconds_left < 0.3 or not self.fetching.fetch(self.packages):
-                return found
+            found = trace(there, question, self.cache, self._first if before is None else None)
+            self.best = found if before is None else _joined(before, found)
+            if self.fetching.rounds >= ROUNDS or not self.fetching.fetch(self.packages):
+                return
 
-    def _as_answer(self, found: Trace) -> SourceAnswer:
+    def _first(self, found: Trace) -> None:
+        if self.best is None:
+            self.best = found
+
+    def _as_answer(self, found: Trace | None) -> SourceAnswer | None:
+        if found is None:
+            return None
         switches = tuple(_switch(each, self.facts) for each in found.switches[:_SHOWN_SWITCHES])
         swallowed = tuple(_swallowed(each, self.lines) for each in found.swallowed)
         guard = found.guard
@@ -174,7 +217,7 @@ class _Examination:
             # those that the log shows are the news
             swallowed=tuple(sorted(swallowed, key=lambda each: not each.seen)),
             switches=switches,
-            speakers=tuple(self._speakers()),
+            speakers=() if self.is_cut else tuple(self._speakers()),
             confirmed=tuple(self._confirmed(switches)),
             disagreements=tuple(self._disagreements(found)),
             packages=tuple(
@@ -190,10 +233,9 @@ class _Examination:
         texts = [PackageTexts(each, self.cache) for each in self.packages.values() if each.is_there]
         catalogue = Catalogue(texts)
         told: dict[str, None] = {}
-        telling = [(log, line) for log, line in self.lines if line.level in ("", *_TELLING_LEVELS)]
-        for (log, line), written in zip(telling, catalogue.read(line for _, line in telling), strict=True):
+        for (log, line), written in zip(self.lines, catalogue.read(line for _, line in self.lines), strict=True):
             origin = next((each for each in written.origins if each.kind == "log" and each.is_whole), None)
-            if origin is None or line.text in told or (not origin.is_swallowed and origin.name not in _TELLING_LEVELS):
+            if origin is None or line.text in told or (not origin.handler and origin.name not in _TELLING_LEVELS):
                 continue
             told[line.text] = None
             yield Speaker(line.text[:300], place_of(log, line), origin.name, _line(origin.spot), origin.is_swallowed)
@@ -213,8 +255,9 @@ class _Examination:
             yield f"{frame.spot.path}: {frame.differs}"
         guard = found.guard
         if guard is not None and not differing and guard.message and self.raised.message:
-            pattern = Template(tuple(guard.message.split("{}")))
-            if pattern.literal_size and pattern.values_in(self.raised.message) is None:
+            lines = [line for line in by_line(Template(tuple(guard.message.split("{}")))) if line.literal_size]
+            said = self.raised.message.split("\n")
+            if lines and all(line.values_in(text) is None for line in lines for text in said):
                 yield f"{guard.spot.path}:{guard.spot.line} raises {guard.message[:120]!r}, which is not what the log says"
 
     def _limits(self, found: Trace) -> Iterator[str]:
@@ -223,6 +266,8 @@ class _Examination:
             f"{files} files were read, in {self.fetching.rounds} requests: those that the frames name and those that lead "
             "on from there; a use elsewhere in the package was not looked for (gpuwhy trace does)"
         )
+        if self.is_cut:
+            yield "the search was cut off for want of time: what comes later on the way is not in the answer"
         missed = [f"{each.folder}/{path}" for each in self.packages.values() for path in each.wanted if each.is_there]
         if missed:
             yield f"not fetched: {', '.join(missed[:6])}" + (f" and {len(missed) - 6} more" if len(missed) > 6 else "")
@@ -232,6 +277,30 @@ class _Examination:
             yield f"not followed into {', '.join(found.scope.outside[:12])}: what they answer is a fact of the host"
         for package in found.scope.packages:
             yield from (f"not understood: {each}" for each in package.not_understood[:3])
+
+
+def _values_that_failed(raised: RaisedException, found: Trace | None) -> Iterator[str]:
+    """The names that were None, or nothing, where the exception says no more: as symbols of the module they stand in."""
+    guard = found.guard if found is not None else None
+    if guard is None or guard.raises:
+        return
+    undefined = _UNDEFINED.match(raised.message)
+    names = [undefined[1]] if undefined else []
+    if not names and "'NoneType' object" in raised.message:
+        names = [each[1] for each in _CALLED.finditer(guard.spot.code)]
+    module = guard.spot.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    yield from (f"{module}:{name}" for name in names[:_VALUES])
+
+
+def _joined(first: Trace, value: Trace) -> Trace:
+    """The guard of the first with the origin of a value before its own."""
+    return msgspec.structs.replace(
+        first,
+        scope=value.scope,
+        origin=(*value.origin, *first.origin),
+        swallowed=tuple(dict.fromkeys((*value.swallowed, *first.swallowed))),
+        switches=(*value.switches, *(each for each in first.switches if each not in value.switches)),
+    )
 
 
 def _version(facts: Facts, package: str) -> str:

@@ -22,18 +22,53 @@ _RANGE = 4000
 """Lines of one answer; a longer file takes another round."""
 _MAX_RANGES = 8
 _INSTALLED = re.compile(r"(?P<folder>/.{0,400}?/(?:site|dist)-packages)/(?P<below>[A-Za-z_]\w{0,80}(?:/.{1,400}|\.py))")
+_HIDDEN = re.compile(r"<redacted:(\d{1,9})>")
+"""The collector takes ``block_token: torch.Tensor`` for a secret; as a name in its place the file can still be read."""
 _PATH = re.compile(r"/[^\0\n]{1,800}\.py")
 
 
-class InstalledPackage(FedRoot):
-    """A package of the target. Every module that is asked for is wanted until the target said that it is not there."""
+class OutOfTimeError(Exception):
+    """Raised from inside a search that has used up its seconds; ends it where it stands."""
 
-    def __init__(self, package: str, folder: str, version: str = "") -> None:
+
+class Clock:
+    """Seconds that are left for something."""
+
+    def __init__(self, seconds: float) -> None:
+        self._until = time.monotonic() + seconds
+
+    @property
+    def seconds_left(self) -> float:
+        return max(0.0, self._until - time.monotonic())
+
+    def extend(self, seconds: float) -> None:
+        """Allow so many more, from now."""
+        self._until = max(self._until, time.monotonic() + seconds)
+
+    def check(self) -> None:
+        """Raises OutOfTimeError."""
+        if self.seconds_left <= 0:
+            raise OutOfTimeError
+
+
+class InstalledPackage(FedRoot):
+    """A package of the target. Every module that is asked for is wanted until the target said that it is not there.
+
+    Whoever goes on asking when the time of ``clock`` is over gets OutOfTimeError.
+    """
+
+    def __init__(self, package: str, folder: str, version: str, clock: Clock) -> None:
         super().__init__(package, version)
         self.folder = folder
+        self._clock = clock
         self._absent: set[str] = set()
 
+    def read(self, path: str) -> bytes:
+        self._clock.check()
+        return super().read(path)
+
     def knows(self, path: str) -> bool:
+        self._clock.check()
         if path in self._texts:
             return True
         if path not in self._absent:
@@ -53,10 +88,10 @@ class InstalledPackage(FedRoot):
         """Files that are here."""
         return len(self._texts)
 
-    def lines(self, path: str) -> list[str] | None:
-        """The lines of a file; None when it is not here."""
-        text = self._texts.get(path)
-        return None if text is None else text.decode("utf-8", "replace").split("\n")
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Of the files that are here."""
+        return tuple(self._texts)
 
     @property
     def is_there(self) -> bool:
@@ -65,7 +100,7 @@ class InstalledPackage(FedRoot):
 
 
 def packages_of(
-    frames: Sequence[Frame], known: Iterable[str], versions: Mapping[str, str]
+    frames: Sequence[Frame], known: Iterable[str], versions: Mapping[str, str], clock: Clock
 ) -> dict[str, InstalledPackage]:
     """The packages that the frames stand in, by import name, and beside them those of ``known`` in the same folders."""
     found: dict[str, InstalledPackage] = {}
@@ -74,10 +109,10 @@ def packages_of(
         place = _place(frame.path, names)
         if place is not None and place[1] not in found:
             folder, package, _ = place
-            found[package] = InstalledPackage(package, folder, versions.get(package, ""))
+            found[package] = InstalledPackage(package, folder, versions.get(package, ""), clock)
     folders = list(dict.fromkeys(each.folder for each in found.values() if each.folder.endswith("-packages")))
     for name in sorted(names - set(found)) if folders else ():
-        found[name] = InstalledPackage(name, folders[0], versions.get(name, ""))
+        found[name] = InstalledPackage(name, folders[0], versions.get(name, ""), clock)
     return found
 
 
@@ -105,21 +140,17 @@ def _place(path: str, known: frozenset[str]) -> tuple[str, str, str] | None:
     return None
 
 
-class Fetching:
+class Fetching(Clock):
     """Brings wanted files over one connection, within a number of files, lines and seconds."""
 
     def __init__(self, source: Questioner, seconds: float) -> None:
+        super().__init__(seconds)
         self._source = source
-        self._until = time.monotonic() + seconds
         self.rounds = 0
         self.files = 0
         self._lines = 0
         self.limits: list[str] = []
         self.reasons: dict[str, str] = {}
-
-    @property
-    def seconds_left(self) -> float:
-        return max(0.0, self._until - time.monotonic())
 
     def fetch(self, packages: Mapping[str, InstalledPackage]) -> bool:
         """One round: all that is wanted now. False when nothing new came."""
@@ -139,7 +170,7 @@ class Fetching:
             if text is None:
                 package.lacks(path)
                 continue
-            package.feed({path: text.encode("utf-8", "replace")})
+            package.feed({path: _HIDDEN.sub(r"redacted_\1", text).encode("utf-8", "replace")})
             came += 1
         self.rounds += 1
         self.files += came
