@@ -173,12 +173,12 @@ SELECTED = (
 )
 
 
-def test_a_format_that_the_backends_of_this_gpu_refuse_is_a_combination(judge_report, finding):
+def test_a_format_that_the_backends_of_this_gpu_refuse_is_a_combination(judge_report: Judge, finding: Find) -> None:
     judgement = judge_report(SELECTED % "kv_cache_dtype not supported")
     assert judgement.findings[0].cause == "backend-combination-unsupported"
     assert "--kv-cache-dtype" in [remedy.name for remedy in judgement.findings[0].remedies]
 
 
-def test_backends_that_all_want_another_gpu_are_no_combination(judge_report):
+def test_backends_that_all_want_another_gpu_are_no_combination(judge_report: Judge) -> None:
     causes = [found.cause for found in judge_report(SELECTED % "compute capability not supported").findings]
     assert "backend-combination-unsupported" not in causes

@@ -144,7 +144,7 @@ def test_lmdeploy_looks_for_its_rewrite(judge_report: Judge, finding: Find) -> N
     assert (found.component, found.certainty.value) == ("lmdeploy", "proven")
 
 
-def test_a_projector_that_an_old_llama_cpp_does_not_know(judge_report):
+def test_a_projector_that_an_old_llama_cpp_does_not_know(judge_report: Judge) -> None:
     text = (
         "clip_init: failed to load model '/models/mmproj.gguf': load_hparams: unknown projector type: qwen3vl_merger\n"
     )

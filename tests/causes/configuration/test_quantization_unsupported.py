@@ -134,7 +134,7 @@ def test_a_checkpoint_without_what_the_method_needs(judge_report: Judge) -> None
     assert (first.cause, first.component) == ("quantization-unsupported", "vllm")
 
 
-def test_an_assertion_without_words_is_read_by_its_statement(judge_report):
+def test_an_assertion_without_words_is_read_by_its_statement(judge_report: Judge) -> None:
     text = (
         'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.10/site-packages/awq/modules/linear/gemm.py", line 139, in __init__\n'
         "    assert self.in_features % self.group_size == 0\nAssertionError\n"
@@ -150,5 +150,5 @@ def test_an_assertion_without_words_is_read_by_its_statement(judge_report):
         "ValueError: BitsAndBytes quantization is not supported yet for Qwen3NextForCausalLM\n",
     ],
 )
-def test_a_method_without_kernels_for_a_kind_of_layer(judge_report, text):
+def test_a_method_without_kernels_for_a_kind_of_layer(judge_report: Judge, text: str) -> None:
     assert judge_report(text).findings[0].cause == "quantization-unsupported"

@@ -133,7 +133,7 @@ def test_shared_memory_on_the_chip_is_another_thing(judge_report: Judge, text: s
     assert CAUSE not in names(judge_report(text))
 
 
-def test_torch_cannot_write_its_segment_without_saying_why(judge_report, finding):
+def test_torch_cannot_write_its_segment_without_saying_why(judge_report: Judge, finding: Find) -> None:
     text = '  File "/opt/conda/lib/python3.8/site-packages/torch/multiprocessing/reductions.py", line 321, in reduce_storage\n    fd, size = storage._share_fd_()\nRuntimeError: unable to write to file </torch_1021_3344>\n'
     judgement = judge_report(text)
     assert judgement.findings[0].cause == "shm-too-small"
