@@ -54,7 +54,7 @@ _NAMES: dict[str, str] = {
         "transformer_engine transformer_engine_torch transformer_engine_cu12 transformer_engine_cu13 "
         "transformer_engine_extensions libtransformer_engine"
     ),
-    "bitsandbytes": "bitsandbytes libbitsandbytes_cuda libbitsandbytes_cpu",
+    "bitsandbytes": "bitsandbytes libbitsandbytes libbitsandbytes_cuda libbitsandbytes_cpu",
     "exllama": "exllama exllama_ext",
     "exllamav2": "exllamav2 exllamav2_ext",
     "exllamav3": "exllamav3 exllamav3_ext",

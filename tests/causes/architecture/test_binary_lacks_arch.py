@@ -167,3 +167,40 @@ def test_the_kernels_of_a_python_package_are_its_engines(judge_report: Judge, fi
 def test_flash_attention_inside_vllm_s_wheel_is_vllm_s(judge_report: Judge, finding: Find) -> None:
     frames = ("vllm/vllm_flash_attn/flash_attn_interface.py", "out, lse = torch.ops._vllm_fa2_C.varlen_fwd(")
     assert finding(judge_report(traceback_in(frames)), CAUSE).component == "vllm"
+
+
+@pytest.mark.parametrize(
+    ("name", "component"),
+    [
+        ("libggml-cuda.so", "llama.cpp"),
+        ("/usr/lib/ollama/cuda_v12/libggml-cuda.so", "ollama"),
+        ("vllm/_C.abi3.so", "vllm"),
+        ("/opt/v/lib/python3.11/site-packages/sgl_kernel/sm100/common_ops.abi3.so", "sgl-kernel"),
+        ("libbitsandbytes_cuda126.so", "bitsandbytes"),
+        ("vllm _C", "vllm"),
+    ],
+)
+def test_a_list_is_read_under_the_name_of_the_file(
+    judge_report: Judge, finding: Find, name: str, component: str
+) -> None:
+    host = {"cc": "12.0", f"binary_archs.{name}": ["sm_70", "sm_80", "sm_90"]}
+    found = finding(judge_report(MESSAGE + "Aborted (core dumped)\n", host), CAUSE)
+    assert (found.component, found.certainty) == (component, Certainty.PROVEN)
+
+
+def test_a_file_of_llama_cpp_is_that_of_the_product_around_it(judge_report: Judge, finding: Find) -> None:
+    log = "llama runner started\nCUDA error: no kernel image is available for execution on the device\n  in function ggml_cuda_compute_forward at /go/src/github.com/ollama/ollama/ml/backend/ggml/ggml/src/ggml-cuda/ggml-cuda.cu:2366\n"  # fmt: skip
+    found = finding(judge_report(log, {"cc": "5.0", "binary_archs.libggml-cuda.so": ["sm_60", "sm_70"]}), CAUSE)
+    assert (found.component, found.certainty) == ("ollama", Certainty.PROVEN)
+
+
+def test_the_file_of_torch_is_no_extension(judge_report: Judge, finding: Find) -> None:
+    judgement = judge_report(MESSAGE, {"cc": "12.0", "binary_archs.libtorch_cuda.so": ["sm_80", "sm_90"]})
+    assert judgement.findings[0].cause == "torch-lacks-arch"
+    assert any(ruled.cause == CAUSE for ruled in judgement.ruled_out)
+
+
+def test_a_file_that_belongs_to_anybody_names_no_component(judge_report: Judge, finding: Find) -> None:
+    log = traceback_in(("vllm/model_executor/layers/layernorm.py", "ops.rms_norm(out, x)"))
+    found = finding(judge_report(log, {"cc": "12.0", "binary_archs._C.abi3.so": ["sm_80"]}), CAUSE)
+    assert (found.component, found.certainty) == ("vllm", Certainty.LIKELY)

@@ -14,6 +14,7 @@ import msgspec
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._component import first_component
 from gpuwhy.causes._signs import Sign, says
+from gpuwhy.causes.architecture._examined_binaries import binaries_of, component_of_binary
 from gpuwhy.causes.architecture._torch_warnings import TORCH_WARNED, read_torch_warning
 from gpuwhy.knowledge import capability as capabilities
 from gpuwhy.knowledge import components
@@ -147,7 +148,7 @@ def read_missing_image(case: Case, gpus: Gpus | Unknown, torch: Torch | Unknown)
         built_evidence=None if built is None else built.evidence,
         has_code=None if targets is None or capability is None else any_runs(targets, capability),
         jit_targets=_jit_targets(case, match),
-        torch=torch_runs(torch, capability),
+        torch=_torch_runs_here(case, torch, capability),
         torch_warning=_torch_warning(case, gpus),
         contrast=_contrast(case),
     )
@@ -162,6 +163,16 @@ def any_runs(targets: Iterable[str], capability: str) -> bool | None:
             name = name.replace("sm_", "compute_")
         answers.append(capabilities.runs_on(name, capability, has_ptx="+ptx" in target.lower()).value)
     return True if any(answers) else (None if None in answers else False)
+
+
+def _torch_runs_here(case: Case, torch: Torch | Unknown, capability: str | None) -> Answer:
+    """Whether torch runs on the GPU; its libraries count where torch was not asked for its list itself."""
+    examined = _binary(case, "torch", capability)
+    if examined is None or capability is None or (isinstance(torch, Torch) and torch.arch_list):
+        return torch_runs(torch, capability)
+    targets = [str(item) for item in examined.value or ()]
+    said = f"the libraries of this torch hold {' '.join(targets)}"
+    return Answer(any_runs(targets, capability), said, "observed: the targets in torch's libraries")
 
 
 def torch_runs(torch: Torch | Unknown, capability: str | None) -> Answer:
@@ -257,25 +268,19 @@ def _engine_component(case: Case) -> str | None:
 def _only_examined(case: Case) -> str | None:
     """The one library whose binary or version was looked at; people look at the one that they suspect."""
     for prefix in ("binary_archs", "packages"):
-        names = {_canonical(name) for name in case.facts.group(prefix)} - {"torch", "triton", *PURE_PYTHON}
+        names = {component_of_binary(name) for name in case.facts.group(prefix)} - {"torch", "triton", *PURE_PYTHON}
         if len(names) == 1:
             return names.pop()
     return None
 
 
-def _canonical(name: str) -> str:
-    """``lmdeploy turbomind`` and ``vllm _C`` as their component."""
-    words = name.replace("/", " ").split() or [name]
-    return components.canonical(name) or components.canonical(words[0]) or words[0].lower()
-
-
 def _binary(case: Case, component: str | None, capability: str | None) -> Fact | None:
     """What the component's binary holds. Of several that differ in whether they have the GPU, none decides."""
-    known = case.facts.group("binary_archs")
-    own = [fact for name, fact in known.items() if component is not None and _canonical(name) == component and isinstance(fact.value, (list, tuple))]  # fmt: skip
+    known = binaries_of(case, component)
+    own = list(known.values())
     whole = known.get(component or "")
-    if whole in own or len(own) < 2 or capability is None:
-        return whole if whole in own else next(iter(own), None)
+    if whole is not None or len(own) < 2 or capability is None:
+        return whole or next(iter(own), None)
     answers = {any_runs(map(str, fact.value), capability) for fact in own}
     return own[0] if len(answers) == 1 else None
 

@@ -6,6 +6,7 @@ import re
 
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._signs import Sign, says
+from gpuwhy.causes.architecture._examined_binaries import binaries_of
 from gpuwhy.knowledge import components
 from gpuwhy.model.evidence import Evidence, Standing
 from gpuwhy.model.fact import Fact
@@ -58,10 +59,7 @@ def evidence_naming_component(case: Case, component: str | None) -> Evidence | N
 
 def binary_of(case: Case, component: str | None) -> Fact | None:
     """The list of targets in the component's binary, when somebody looked."""
-    for name, fact in case.facts.group("binary_archs").items():
-        if _belongs(name, component) and isinstance(fact.value, (list, tuple)):
-            return fact
-    return None
+    return next(iter(binaries_of(case, component).values()), None)
 
 
 def _belongs(name: str, component: str | None) -> bool:
