@@ -45,6 +45,15 @@ def library(
     return path
 
 
+def program(path: Path, needs: tuple[Path, ...] = ()) -> Path:
+    """A program that needs libraries."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arguments = ["-o", str(path), "-Wl,--no-as-needed", "-Wl,--allow-shlib-undefined", *map(str, needs)]
+    source = "int main(void) { return 0; }"
+    subprocess.run(["gcc", "-x", "c", "-", "-x", "none", *arguments], input=source, text=True, check=True, timeout=60)
+    return path
+
+
 def environment(root: Path) -> Path:
     """The folder of packages of a new Python environment whose interpreter is a library's stand-in."""
     packages = root / "lib/python3.11/site-packages"

@@ -298,6 +298,25 @@ def test_a_diagnosis_over_a_connection_and_again_from_its_snapshot(packages: Pat
     assert any("what does the binary hold" in step.question for step in taken.diagnosis.investigation.steps)
 
 
+def test_a_program_of_its_own_and_the_libraries_beside_it(packages: Path, tmp_path: Path) -> None:
+    server = write(tmp_path / "opt/llama/bin/llama-server", Path("/bin/true").read_bytes())
+    write(server.parent / "libggml-cuda.so", coded("sm_75", "compute_75", "sm_80", "sm_90", containers=137))
+    log = "CUDA error: no kernel image is available for execution on the device\n  current device: 0, in function ggml_cuda_compute_forward at /src/ggml/src/ggml-cuda/ggml-cuda.cu:2400\n  err\n/src/ggml/src/ggml-cuda/ggml-cuda.cu:84: CUDA error\n"  # fmt: skip
+    answer = diagnosed(Host(packages), log, cc="6.1", command=f"{server} -m /models/m.gguf -ngl 99")
+    assert answer.facts.value("binary_archs.llama.cpp") == ["sm_75", "sm_80", "sm_90", "compute_75"]
+    assert answer.facts.value("binary_runs.llama.cpp") == "none"
+
+
+def test_a_program_that_misses_a_library(packages: Path, tmp_path: Path) -> None:
+    gone = linking.library(tmp_path / "gone/libnobodyknows.so.3")
+    server = linking.program(tmp_path / "opt/llama/bin/llama-server", (gone,))
+    gone.unlink()
+    log = f"{server}: error while loading shared libraries: libnobodyknows.so.3: cannot open shared object file: No such file or directory"  # fmt: skip
+    answer = diagnosed(Host(packages), log, command=f"{server} -m /models/m.gguf")
+    assert f"loading.{server}" in answer.facts
+    assert "libnobodyknows.so.3" in from_binary(answer.leader).statement
+
+
 def test_a_failure_that_no_binary_decides_asks_for_none(packages: Path) -> None:
     host = Host(packages)
     diagnosed(host, "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79.10 GiB")  # fmt: skip

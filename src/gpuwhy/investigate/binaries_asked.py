@@ -58,6 +58,7 @@ class _Examination:
         found = (*asked.folders, *binaries_wanted.package_folders(snapshot))
         self._folders = tuple(dict.fromkeys(found))[: binaries_wanted.MOST_FOLDERS]
         self._status_of: dict[str, Reply] = {}
+        self._program = binaries_wanted.program_of(facts)
 
     def facts(self) -> Facts:
         places = self._places()
@@ -81,12 +82,14 @@ class _Examination:
 
     def _places(self) -> dict[str, tuple[str, ...]]:
         """Where each component's binaries lie."""
-        names = [each for each in self._wanted.components if each != "torch"]
+        names = [each for each in self._wanted.components if each != "torch"][:2]
+        places = self._places_of_program(names)
         if not names or not self._folders:
-            return {}
+            return places
         replies = self._ask([Ask("list", folder) for folder in self._folders])
-        places: dict[str, tuple[str, ...]] = {}
-        for component in names[:2]:
+        for component in names:
+            if component in places:
+                continue
             found = list(binaries_wanted.jit_folders(self._snapshot, component))
             for folder, reply in zip(self._folders, replies, strict=True):
                 listed = reply.value.get("names") if isinstance(reply.value, dict) else None
@@ -94,6 +97,13 @@ class _Examination:
             if found:
                 places[component] = tuple(found)
         return places
+
+    def _places_of_program(self, names: list[str]) -> dict[str, tuple[str, ...]]:
+        """Where the libraries of a program lie that is no Python's: beside it, or below the lib folder of its prefix."""
+        if not self._program:
+            return {}
+        own = next((each for each in names if each in components.BUILDS_OF_LLAMA), None)
+        return {own: binaries_wanted.places_of_program(self._program)} if own else {}
 
     def _torch(self) -> str:
         """torch's library of kernels: where the failing program's frames lie, else beside the file that tells its version."""
@@ -132,6 +142,8 @@ class _Examination:
     def _to_load(self, files: list[SentBinary], places: dict[str, tuple[str, ...]], torch: str) -> list[str]:
         """The files that the failure names, those of a component that need what was not found, torch for its libcuda."""
         paths = [path for path in self._wanted.files if self._wanted.is_about_loading and self._is_there(path)]
+        if self._wanted.is_about_loading and self._wanted.libraries and self._program:
+            paths.append(self._program)
         if self._wanted.is_about_loading:
             own = [each for component in places for each in self._of_component(component, places[component], files)]
             missed = set(self._wanted.libraries)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
+import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ from msgspec import Struct
 
 from gpuwhy.diagnosis import Judgement
 from gpuwhy.knowledge import components
+from gpuwhy.model.fact import Facts
 from gpuwhy.model.incident import Incident
 from gpuwhy.snapshot import Snapshot
 
@@ -147,3 +149,28 @@ def jit_folders(snapshot: Snapshot, component: str) -> tuple[str, ...]:
     known = [each for each in levels if isinstance(each, dict)] if isinstance(levels, list) else []
     newest = sorted(known, key=lambda each: -float(each.get("modified") or 0.0))
     return tuple(f"{each.get('path')}/cached_ops" for each in newest if str(each.get("path")).startswith("/"))[:2]
+
+
+_SYSTEM_FOLDERS = frozenset({"/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/"})
+_INTERPRETERS = re.compile(
+    r"(?:python|pypy|bash|sh|dash|zsh|env|node|ruby|perl|uv|conda|micromamba|docker|podman|nerdctl)[\d.]*"
+)
+
+
+def program_of(facts: Facts) -> str:
+    """The program that the service starts, by its whole path; ``""`` for a script or what only starts another."""
+    command = facts.value("command")
+    try:
+        words = shlex.split(command)[:1] if isinstance(command, str) else []
+    except ValueError:
+        words = []
+    path = words[0] if words and words[0].startswith("/") else ""
+    return "" if _INTERPRETERS.fullmatch(path.rpartition("/")[2]) or path.endswith((".py", ".sh")) else path
+
+
+def places_of_program(program: str) -> tuple[str, ...]:
+    """Where a program's own libraries can lie: in it, beside it, and in the folder of its name below its prefix's lib."""
+    folder, _, name = program.rpartition("/")
+    prefix = folder.rpartition("/")[0]
+    beside = () if folder in _SYSTEM_FOLDERS else (folder,)
+    return (program, *beside, f"{prefix}/lib/{name}")
