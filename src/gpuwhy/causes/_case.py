@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from gpuwhy.causes._component import first_component
+from gpuwhy.causes._component import WEAK, built_by_pip, first_component
 from gpuwhy.model.event import Event, Frame, Log, LogLine
 from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.fact import Fact, Facts, Unknown
@@ -132,7 +132,13 @@ class Case:
         if match is None:
             return default
         component = first_component(self._texts_near(match))
+        if component in WEAK and self._compiles_with_headers_of_torch(match):
+            component = built_by_pip(line.text for line in self.lines_around(match, 600, 60)) or component
         return default if component is None else self._product_around(component, match)
+
+    def _compiles_with_headers_of_torch(self, match: Match) -> bool:
+        """Whether the compiler speaks of torch's headers: every extension includes them, whoever builds it."""
+        return any("/torch/include/" in line.text[:1000] for line in (match.line, *self.lines_around(match, 60, 25)))
 
     def _product_around(self, component: str, match: Match) -> str:
         """The product that carries the component under its own name, when the lines around the match name it."""
@@ -218,7 +224,8 @@ CARRIERS = {
         ("localai", "localai"),
         ("koboldcpp", "koboldcpp"),
         ("ctransformers", "ctransformers"),
-    )
+    ),
+    "flash-attn": (("building wheel for xformers", "xformers"), ("failed to build xformers", "xformers")),
 }
 """Products that build or bundle a component under their own name: the text that names them, and their name."""
 

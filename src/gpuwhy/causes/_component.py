@@ -51,12 +51,14 @@ _BUILD_TARGETS = (
         r"(?<![\w./-])(?:batch_(?:prefill|decode|mla|attention|pod)|single_(?:prefill|decode)|sampling|norm|rope|page|cascade|quantization|fused_moe_\d{2,3}\w{0,8}"
         r"|fp4_(?:gemm|quantization)|fp8_gemm|gemm_sm\d|fmha_(?:gen|cutlass)|trtllm_\w{3,40}|mxfp8_quantization|cutlass_fused_moe|tgv_gemm|xqa)\w{0,200}/\w{1,200}(?:\.cuda)?\.s?o\b"
     )),
+    ("flash-attn", re.compile(r"(?<![\w./-])flash_(?:fwd|bwd)_\w{1,100}\.(?:cuda\.)?(?:cu|o)\b")),
     ("deepgemm", re.compile(r"Assertion error \(\S{0,100}csrc/(?:\S{0,60}/)?jit|DeepGEMM JIT|\.deep_gemm/")),
-    ("xformers", re.compile(r"\bmemory_efficient_attention|\b(?:cutlass|flshatt|fmha_cutlass)[FB](?:@|-blackwell|_f16|_bf16|_f32|`)")),
+    ("xformers", re.compile(r"\bmemory_efficient_attention|\b(?:cutlass|flshatt|fmha_cutlass)[FB](?:@|-blackwell|_f16|_bf16|_f32|`)|\bxformers/.{0,300}\bflash_(?:fwd|bwd)_")),
     ("flashinfer", re.compile(r"\[TensorRT-LLM\].{0,400}(?:flashinfer|nv_internal)/")),  # it carries kernels of TensorRT-LLM, and their messages
     ("tensorrt-llm", re.compile(r"\[TensorRT-LLM\]|\[TRT-LLM\]")),
     ("tensorrt", re.compile(r"\[TRT\]")),
     ("stable-diffusion-webui", re.compile(r"\bmodules\.devices\.NansException|\bstable-diffusion-webui[/\\]|COMMANDLINE_ARGS variable")),
+    ("flashmla", re.compile(r"\bFLASH_MLA_|\bFlash MLA\b")),
     ("localai", re.compile(r"\bGRPC\([\w.-]{1,80}-127\.0\.0\.1:\d{2,5}\): std(?:err|out)")),
     ("triton", re.compile(r"__triton_launcher|/cuda_utils\.c\b")),
     ("deepspeed", re.compile(r"DeepSpeed Op Builder|\bds_report\b")),
@@ -130,6 +132,15 @@ def first_component(texts: Iterable[tuple[str, bool]]) -> str | None:
                 return component
             weak = weak or component
     return weak
+
+
+def built_by_pip(texts: Iterable[str]) -> str | None:
+    """The package of which the first text that speaks of one says that pip builds it."""
+    for text in texts:
+        found = _BUILT_BY_PIP.search(text[:2000])
+        if found and found.group(1).lower() not in _FOLDERS_OF_SOURCES:
+            return components.canonical(found.group(1)) or found.group(1).lower().replace("_", "-")
+    return None
 
 
 def components_in(text: str, *, with_names: bool = False) -> Iterator[str]:

@@ -112,3 +112,27 @@ def test_the_kernel_s_line_is_quoted_before_an_exit_status(judge_report: Judge, 
 def test_near_miss_mmap_failed_is_no_build(judge_report: Judge) -> None:
     text = "mmap failed: Cannot allocate memory\nKilled\n"
     assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+@pytest.mark.parametrize(
+    ("text", "component"),
+    [
+        ("[12/40] nvcc -c flash_fwd_hdim128_bf16_sm80.cu -o flash_fwd_hdim128_bf16_sm80.o\nFAILED: [code=137] flash_fwd_hdim128_bf16_sm80.o\nKilled\n", "flash-attn"),
+        ("FAILED: flash_bwd_hdim64_fp16_sm80.o\nnvcc error   : 'cicc' died due to signal 9 (Kill signal)\n", "flash-attn"),
+        ("nvcc error   : 'cicc' died due to signal 9 (Kill signal)\nmake: *** [flash_bwd_hdim64_fp16_sm80.o] Error 137\n", "flash-attn"),
+        ("Building wheel for xformers (setup.py): started\nFAILED: [code=137] /t/build/third_party/flash-attention/csrc/flash_attn/src/flash_fwd_hdim64_fp16_sm80.o\nKilled\n", "xformers"),
+        ("FAILED: [code=137] /t/xformers/build/third_party/flash-attention/csrc/flash_attn/src/flash_fwd_hdim64_fp16_sm80.o\nKilled\n", "xformers"),
+    ],
+)  # fmt: skip
+def test_kernels_of_flash_attention_are_those_of_the_package_that_compiles_them(
+    judge_report: Judge, finding: Find, text: str, component: str
+) -> None:
+    assert finding(judge_report(text), CAUSE).component == component
+
+
+def test_headers_of_torch_do_not_hide_whose_wheel_is_built(judge_report: Judge, finding: Find) -> None:
+    header = "  /opt/v/lib/python3.10/site-packages/torch/include/ATen/core/TensorBase.h:12:3: note: declared here\n"
+    killed = "  g++: fatal error: Killed signal terminated program cc1plus\n  compilation terminated.\n"
+    found = finding(judge_report("Building wheel for xformers (setup.py): started\n" + header * 90 + killed), CAUSE)
+    assert found.component == "xformers"
+    assert finding(judge_report(header * 3 + killed), CAUSE).component == "torch"
