@@ -101,6 +101,16 @@ def test_of_files_for_several_generations_the_one_that_lacks_the_gpu_proves_noth
     assert all(finding.certainty is not Certainty.PROVEN for finding in answer.after.findings)
 
 
+def test_a_library_of_which_only_lines_nearby_speak_is_likely_at_most(packages: Path) -> None:
+    write(packages / "flash_attn_2_cuda.so", coded("sm_80", "sm_90"))
+    log = f"""INFO 07-27 10:00:00 loaded {packages}/flash_attn/flash_attn_interface.py
+RuntimeError: CUDA error: no kernel image is available for execution on the device
+"""
+    answer = diagnosed(Host(packages), log, **ON_BLACKWELL)
+    assert answer.facts.value("binary_archs.flash-attn") == ["sm_80", "sm_90"]
+    assert answer.finding("binary-lacks-arch").certainty is Certainty.LIKELY
+
+
 def test_torch_without_the_gpu_is_read(packages: Path) -> None:
     write(packages / "torch/lib/libtorch_cuda.so", coded("sm_75", "sm_80", "sm_90", containers=475))
     log = f"""Traceback (most recent call last):

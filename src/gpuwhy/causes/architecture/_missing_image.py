@@ -122,6 +122,16 @@ class MissingImage(msgspec.Struct, frozen=True):
         return self.match.sign != NO_FUNCTION.name
 
     @property
+    def is_owner_sure(self) -> bool:
+        """Whether the binary that was looked at is the one that failed: the failure names it, or a person chose it.
+
+        A diagnosis that reads binaries by itself also reads those of which only lines nearby speak.
+        """
+        told = self.built_evidence
+        is_read_here = told is not None and told.place is not None and told.place.source == "binary"
+        return self.is_named or not is_read_here or self.component in WITHOUT_TORCH
+
+    @property
     def is_torch_own(self) -> bool:
         return self.is_named and self.component == "torch"
 

@@ -163,7 +163,7 @@ def _built_here(case: Case, image: MissingImage, component: str | None) -> Evide
 
 def _certainty(image: MissingImage, is_impossible: bool) -> tuple[Certainty, int]:
     """A list of targets without the GPU proves it; a named extension beside a working torch makes it likely."""
-    if image.has_code is False and image.is_plain:
+    if image.has_code is False and image.is_plain and image.is_owner_sure:
         return Certainty.PROVEN, 75
     if is_impossible or image.is_torch_own or image.is_mixed:
         return Certainty.POSSIBLE, 25
