@@ -37,6 +37,21 @@ def test_a_program_of_the_system_finds_what_the_linker_finds() -> None:
     assert loading.too_old == ()
 
 
+def test_programs_and_libraries_of_this_system_as_ldd_sees_them() -> None:
+    """``ldd -r`` asks the real linker, for undefined symbols too."""
+    found = [each for folder in ("/usr/bin", "/usr/lib/x86_64-linux-gnu", "/usr/lib64") for each in sorted(Path(folder).glob("*"))]  # fmt: skip
+    binaries = [each for each in found if each.is_file() and each.open("rb").read(4) == b"\x7fELF"]
+    for path in binaries[:: max(1, len(binaries) // 40)]:
+        said = subprocess.run(["ldd", "-r", str(path)], capture_output=True, text=True, check=False)
+        printed = said.stdout + said.stderr
+        loading = explained(path)
+        taken = {row.name: row.path for row in loading.libraries}
+        assert set(re.findall(r"(\S+) => (/\S+)", printed)) <= set(taken.items()), path
+        assert set(re.findall(r"(\S+) => not found", printed)) == {row.name for row in loading.missing}, path
+        undefined = {each.name for each in loading.undefined if each.file == str(path)}
+        assert set(re.findall(r"undefined symbol: ([^\s,]+)", printed)) == undefined, path
+
+
 def test_the_c_library_says_its_version() -> None:
     loading = explained(Path("/bin/bash"))
     assert f"glibc {loading.glibc}" == os.confstr("CS_GNU_LIBC_VERSION")

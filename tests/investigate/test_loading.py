@@ -8,9 +8,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from tests.binaries import linking
+from tests.snapshot.test_snapshot import PreparedTarget
 
 from gpuwhy.cli.inspect import command
 from gpuwhy.investigate.loading import Explainer, loading_of
+from gpuwhy.investigate.service_search import search_of_unit
+from gpuwhy.targets import TargetError
 
 CHECK = "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_"
 
@@ -86,3 +89,17 @@ def test_what_is_no_search_path_is_refused(arguments: list[str]) -> None:
 def test_an_answer_that_no_reader_writes_is_refused() -> None:
     with pytest.raises((KeyError, TypeError, ValueError)):
         loading_of({"path": "/x", "libraries": [{"name": 3}], "undefined": [], "undefined_count": 0})
+
+
+def test_a_unit_whose_environment_is_not_known_is_not_guessed(tmp_path: Path) -> None:
+    done = CliRunner().invoke(command, ["--needs", "--unit", "gpuwhy-no-such-unit", "/bin/ls"])
+    assert done.exit_code == 3
+
+
+def test_the_search_path_of_a_unit() -> None:
+    variables = {"variables": {"LD_LIBRARY_PATH": "/opt/lib", "PATH": "/bin"}}
+    prepared = PreparedTarget([{"probe": "environment", "status": "ok", "value": variables}], {"python": "3.11"})
+    assert search_of_unit("sglang", prepared) == ("/opt/lib", "")
+    denied = PreparedTarget([{"probe": "environment", "status": "denied", "reason": "/proc/7/environ"}], {})
+    with pytest.raises(TargetError, match="/proc/7/environ"):
+        search_of_unit("sglang", denied)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuwhy.cli.failing import unusable
+from gpuwhy.cli.failing import unreachable, unusable
 from gpuwhy.cli.group import FAILURE, UNUSABLE
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 @click.option("--kernel", metavar="NAME", default="", help="Find the container of kernels with this in their name.")
 @click.option("--needs", is_flag=True, help="What would come of loading: libraries, symbols, versions. Loads nothing.")
 @click.option("--env", "variables", metavar="NAME=VALUE", multiple=True, help="With --needs: LD_LIBRARY_PATH or LD_PRELOAD of the service, in place of this shell's.")  # fmt: skip
+@click.option("--unit", "-u", metavar="NAME", default="", help="With --needs: as this systemd unit would load it, by its LD_LIBRARY_PATH.")  # fmt: skip
 @click.option("--requirements", is_flag=True, help="Of wheels, only what they say of themselves; reads no code.")
 @click.option("--deep", is_flag=True, help="Search large data sections for bare cubins too.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -38,6 +39,7 @@ def command(
     kernel: str,
     needs: bool,
     variables: tuple[str, ...],
+    unit: str,
     requirements: bool,
     deep: bool,
     form: str,
@@ -62,7 +64,7 @@ def command(
         unusable(
             f"{missing[0]}: no such file or folder" if missing else "name a file, a folder, a wheel, or --venv DIR"
         )
-    search = _variables(variables, needs)
+    search = _of_unit(unit, needs) if unit else _variables(variables, needs)
     details = verbose or form == "json"
     question = Question(target, named, driver, kernel, deep, details, needs, *search)
     with shown_reading() as on_progress:
@@ -77,6 +79,19 @@ def command(
     if inspection.unreadable and not inspection.files:
         return UNUSABLE
     return FAILURE if has_failing(inspection) else 0
+
+
+def _of_unit(unit: str, needs: bool) -> tuple[str, str]:
+    """LD_LIBRARY_PATH and LD_PRELOAD of a service of this machine."""
+    if not needs:
+        unusable("--unit is for --needs")
+    from gpuwhy.investigate.service_search import search_of_unit
+    from gpuwhy.targets import TargetError
+
+    try:
+        return search_of_unit(unit)
+    except TargetError as error:
+        unreachable(str(error))
 
 
 def _variables(given: tuple[str, ...], needs: bool) -> tuple[str, str]:
