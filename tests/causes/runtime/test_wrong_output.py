@@ -142,3 +142,40 @@ def test_pictures_that_are_not_numbers(judge_report: Judge) -> None:
     first = judge_report(text).findings[0]
     assert (first.cause, first.component) == (CAUSE, "stable-diffusion-webui")
     assert (first.remedies[0].kind, first.remedies[0].name) == ("flag", "--no-half")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "The output is just GGGG with Qwen3-30B on one card.",
+        "I only get '!!!!' as the answer.",
+        "the model answers <unk><unk><unk>",
+        "output is only [PAD][PAD][PAD] since the upgrade",
+        "it generates the the the the the until max_tokens",
+        '{"choices":[{"text":"GGGGGGGGGGGGGGGGGGGG","finish_reason":"length"}]}',
+        "The model outputs the same token over and over.",
+        "It gets stuck in a repetition loop after 200 tokens.",
+        "The answer is a single repeated character.",
+        "模型输出全是感叹号",
+    ],
+)
+def test_one_sign_or_word_without_end_in_a_reporter_s_words(judge_report: Judge, said: str) -> None:
+    first = judge_report(f"vLLM 0.11.0 serves Qwen3.\n{said}\n").findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.POSSIBLE)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "the output is ==========",
+        "What is the output????",
+        "Please answer!!!!!",
+        "The above warning is repeated endlessly in the log",
+        "my path is /xxxx/yyyy, and it returns only xxxx",
+        "it is stuck in an infinite loop and prints the same line over and over",
+        "returns 0 0 0 0, output is 1111111",
+        "Special tokens: <unk> <s> </s>, <unk> token id is 0",
+    ],
+)
+def test_near_miss_rulers_and_exclamations(judge_report: Judge, line: str) -> None:
+    assert CAUSE not in [found.cause for found in judge_report(f"vLLM 0.11.0. {line}\n").findings]

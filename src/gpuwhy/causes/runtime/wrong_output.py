@@ -9,6 +9,7 @@ from gpuwhy.causes._component import first_component
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.runtime import _faults as faults
+from gpuwhy.causes.runtime._repetition import REPETITION
 from gpuwhy.knowledge.known_faults import KnownFault
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.experiments import Experiments
@@ -38,6 +39,7 @@ _HALF = re.compile(r"float16|\bfp16\b|\bhalf\b", re.IGNORECASE)
             r"|(?:wrong|incorrect) (?:output|answer|result)s?|random (?:tokens|characters)|exclamation marks|(?:infinite|endless) repetition|repeat(?:s|ing) (?:itself|the same)|answers? damaged|accuracy (?:drop|regress|degrad|loss|is (?:very )?low)|degraded accuracy|(?:different|inconsistent) outputs?|(?:accuracy|score)\W{1,4}0\.\d{1,4}\b.{0,30}(?:not greater|below|less than|lower than|<)|0\.\d{1,6} not greater than (?:or equal to )?0?\.\d",
         ),
         says("scores-nothing", ("| 0.0", "|0.0", "exact_match", "exact-match", "flexible-extract", "strict-match", "accuracy", "gsm8k"), r"\|\s{0,6}0\.0{1,4}\s{0,6}\||(?:exact[_ -]match|accuracy|flexible-extract|strict-match|gsm8k|score)\W{0,20}(?:\w{1,20}\W{1,10}){0,3}0\.0{1,4}\b"),
+        REPETITION,
         says("undecodable", "\ufffd", r"(?:\ufffd ?){6,}|(?:\ufffd{1,4}[^\ufffd]{1,6}){6,}"),
         says("junk", ("____", "????", "####", "<unk>", "\ufffd\ufffd", "(((((", "@@@@", "00000000"), r"[\"'`].{0,200}(?:_{8,}[# |]|\?{12,}|#{12,}|@{8,}|\({12,}|(?:<unk>\s?){4,}|\ufffd{4,})|(?:content|text|response|output)\W{1,6}(?:_{12,}|\?{12,}|#{12,}|@{12,}|0{24,}|(?:<unk>\s?){4,})"),
     ],
@@ -102,9 +104,10 @@ def wrong_output(case: Case, gpus: Gpus | Unknown, experiments: Experiments | Un
 _STATEMENT = {
     "not-a-number": "the values that are sampled from are not numbers",
     "scores-nothing": "an evaluation finds no right answer",
+    REPETITION.name: "one token is repeated without end",
     "runs-of-one-sign": "one token is repeated without end",
 }
-_SIGNS = ("not-a-number", "runs-of-one-sign", "scores-nothing", "says-damaged", "junk", "undecodable")
+_SIGNS = ("not-a-number", "runs-of-one-sign", "scores-nothing", "says-damaged", REPETITION.name, "junk", "undecodable")
 _SPEAKS_OF_ANSWERS = re.compile(
     r"\b(?:answer|output|response|repl(?:y|ies)|completion|generat\w{1,6}|returns?|turns? into|content|assistant|chat|token)",
     re.IGNORECASE,
