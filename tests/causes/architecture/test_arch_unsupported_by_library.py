@@ -119,3 +119,8 @@ def test_an_engine_without_a_backend_for_the_gpu_refuses_itself(judge_report: Ju
     first = judge_report(text).findings[0]
     assert (first.cause, first.component) == (CAUSE, "vllm")
     assert first.remedies[0].name == "--attention-backend"
+
+
+def test_nim_has_no_profile_for_the_gpu(judge_report: Judge, finding: Find) -> None:
+    text = "ERROR utils.py:21] Could not find a profile that is currently runnable with the detected hardware. Please check the system information below and make sure you have enough GPUs.\n"
+    assert finding(judge_report(text), "arch-unsupported-by-library").component == "nim"

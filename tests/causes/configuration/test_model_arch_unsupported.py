@@ -150,3 +150,20 @@ def test_a_projector_that_an_old_llama_cpp_does_not_know(judge_report: Judge) ->
     )
     first = judge_report(text).findings[0]
     assert (first.cause, first.component) == ("model-arch-unsupported", "llama.cpp")
+
+
+def test_a_release_from_before_the_file_format(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "llama.cpp: loading model from /models/llama-2-7b.Q4_K_M.gguf\n"
+        "error loading model: unknown (magic, version) combination: 46554747, 00000002; is this really a GGML file?\n"
+    )
+    assert finding(judge_report(text), "model-arch-unsupported").component == "llama.cpp"
+
+
+def test_a_model_class_that_funasr_does_not_have(judge_report: Judge, finding: Find) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.10/site-packages/funasr/auto/auto_model.py", line 258, in build_model\n'
+        "    assert model_class is not None, f'{kwargs[\"model\"]} is not registered'\nAssertionError: FunASRNano is not registered\n"
+    )
+    found = finding(judge_report(text), "model-arch-unsupported")
+    assert (found.component, found.certainty.value) == ("funasr", "likely")

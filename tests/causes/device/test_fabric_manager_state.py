@@ -138,3 +138,8 @@ def test_a_package_that_is_absent_is_the_prerequisite(judge_report: Judge, findi
 def test_a_fabric_that_is_in_progress_makes_it_likely(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(TORCH, {"gpu_errors": ["GPU 0: Fabric State: In Progress"]}), CAUSE)
     assert found.certainty is Certainty.LIKELY
+
+
+def test_the_unit_in_the_prefix_says_who_needs_the_module(judge_report: Judge) -> None:
+    text = "nvidia-fabricmanager-start.sh[1887]: NVL5+ system requires ib_umad kernel module to be loaded.\n"
+    assert judge_report(text).findings[0].cause == "fabric-manager-state"

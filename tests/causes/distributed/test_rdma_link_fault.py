@@ -93,3 +93,12 @@ def test_nvshmem_gets_no_queue_pair(judge_report: Judge, finding: Find) -> None:
     assert found.missing
     told = {"kernel_log": ["mlx5_core 0000:18:00.0: Port module event: module 0, Cable unplugged"]}
     assert finding(judge_report(text, told), "rdma-link-fault").certainty is Certainty.LIKELY
+
+
+def test_the_kernel_that_waits_for_another_node(judge_report: Judge) -> None:
+    text = (
+        "DeepEP timeout for combine RDMA sender, channel: 2, rank: 3, nvl: 1, dst RDMA lane: 0\n"
+        "RuntimeError: CUDA error: unspecified launch failure\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == ("rdma-link-fault", Certainty.POSSIBLE)

@@ -118,3 +118,11 @@ def test_a_checkout_whose_compiled_part_lies_beside_it(judge_report: Judge, find
     assert finding(judge_report(text), "import-shadowed").component == "user-program"
     installed = text.replace("/opt/DeepGEMM", "/opt/venv/lib/python3.12/site-packages")
     assert "import-shadowed" not in [found.cause for found in judge_report(installed).findings]
+
+
+def test_a_script_with_the_name_of_what_it_imports(judge_report: Judge, finding: Find) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/content/unsloth.py", line 1, in <module>\n    import unsloth\n'
+        "AttributeError: partially initialized module 'unsloth' has no attribute 'FastLanguageModel' (most likely due to a circular import)\n"
+    )
+    assert finding(judge_report(text), "import-shadowed").component == "user-program"

@@ -196,3 +196,21 @@ def test_what_the_code_of_a_model_asks_for(judge_report: Judge, finding: Find) -
     assert (found.component, found.certainty) == ("flash-attn", Certainty.PROVEN)
     assert ("package", "flash-attn", "match:torch") in remedies(found)
     assert CAUSE in ruled_out(judge_report(text, {"packages.flash-attn": "2.8.3"}))
+
+
+def test_a_range_that_another_package_requires(judge_report: Judge, finding: Find) -> None:
+    text = "ImportError: Transformer-engine requires flash-attn version >=2.1.1, <=2.7.4.post1, found 2.8.0\n"
+    found = finding(judge_report(text), CAUSE)
+    assert found.component == "flash-attn"
+    assert ("package", "flash-attn", ">=2.1.1,<=2.7.4.post1") in remedies(found)
+
+
+def test_a_library_that_asks_for_an_executable_stack(judge_report: Judge, finding: Find) -> None:
+    text = "ImportError: libctranslate2-d3638643.so.4.4.0: cannot enable executable stack as shared object requires: Invalid argument\n"
+    assert finding(judge_report(text), CAUSE).component == "ctranslate2"
+
+
+def test_a_compiled_part_that_is_missed_at_its_first_use(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report("CUDA extension not installed.\nNameError: name 'quant_cuda' is not defined\n"), CAUSE)
+    assert (found.component, found.certainty) == ("gptq-for-llama", Certainty.POSSIBLE)
+    assert CAUSE not in names(judge_report("NameError: name 'my_cuda' is not defined\n"))

@@ -155,3 +155,11 @@ def test_a_kernel_that_torch_compiled(judge_report: Judge, finding: Find) -> Non
         "    return launcher(*args)\nRuntimeError: Triton Error [CUDA]: misaligned address\n"
     )
     assert finding(judge_report(text), CAUSE).component == "torch"
+
+
+def test_a_kernel_that_triton_launches_is_its_librarys(judge_report: Judge, finding: Find) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.10/site-packages/mamba_ssm/ops/triton/ssd_chunk_scan.py", line 1412, in _chunk_scan_fwd\n'
+        "    _chunk_scan_fwd_kernel[grid](\nRuntimeError: Triton Error [CUDA]: an illegal memory access was encountered\n"
+    )
+    assert finding(judge_report(text), "kernel-illegal-address").component == "mamba-ssm"

@@ -116,3 +116,9 @@ def test_cuda_home_that_names_the_program(judge_report: Judge) -> None:
     first = judge_report(text).findings[0]
     assert (first.cause, first.certainty) == ("toolkit-path-wrong", Certainty.PROVEN)
     assert (first.remedies[0].name, first.remedies[0].value) == ("CUDA_HOME", "/usr/local/cuda-12.8")
+
+
+def test_the_root_of_nvshmem_is_not_found(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report("AssertionError: Failed to find NVSHMEM\n"), "toolkit-path-wrong")
+    assert found.component == "deepep"
+    assert ("env", "NVSHMEM_DIR") in [(each.kind, each.name) for each in found.remedies]

@@ -150,3 +150,15 @@ def test_native_is_a_word_that_old_compilers_lack(judge_report: Judge) -> None:
     first = judge_report(text).findings[0]
     assert first.cause == "toolkit-too-old-for-library"
     assert ("toolkit", ">=11.6") in [(remedy.kind, remedy.value) for remedy in first.remedies]
+
+
+def test_a_target_that_may_be_left_out(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "AssertionError: sm100 compilation for Flash MLA requires NVCC 12.9 or higher. "
+        "Please set FLASH_MLA_DISABLE_SM100=1 to disable sm100 compilation, or update your environment.\n"
+    )
+    judged = judge_report(text)
+    found = finding(judged, "toolkit-too-old-for-library")
+    assert judged.findings[0] is found
+    assert found.component == "flashmla"
+    assert (found.remedies[0].kind, found.remedies[0].name) == ("env", "FLASH_MLA_DISABLE_SM100")

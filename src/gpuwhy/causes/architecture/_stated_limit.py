@@ -19,7 +19,7 @@ from gpuwhy.model.fact import Unknown
 from gpuwhy.model.host import Gpus
 
 _ARCH = (
-    r"(?:(?:compute|cuda|device|gpu)[ _]?capabilit(?:y|ies)|\bcapability [\[(<>=]|\bcapability (?:of )?(?:at least )?\d|\bsm ?_?\d{2,3}[af]?\+?(?![a-z])|\bSM ?(?:>=|>|<=|<|==)"
+    r"(?:\bCUDA>=[5-9]\.\d\b|(?:compute|cuda|device|gpu)[ _]?capabilit(?:y|ies)|\bcapability [\[(<>=]|\bcapability (?:of )?(?:at least )?\d|\bsm ?_?\d{2,3}[af]?\+?(?![a-z])|\bSM ?(?:>=|>|<=|<|==)"
     r"|\bSM version|\bHopper\b|\bBlackwell\b|\bAmpere\b|\bTuring\b|\bVolta\b|\bPascal\b|\bAda\b|\bGPU arch\w*|\bCUDA arch\w*|\b[AH][12]00\+?)"
 )
 _LIMIT = (
@@ -33,7 +33,7 @@ STATED_LIMIT = says(
     (
         "capability", "capabilities", "sm75", "sm80", "sm86", "sm89", "sm90", "sm100", "sm103", "sm120", "sm121", "sm_", "sm 5", "sm 6",
         "sm 7", "sm 8", "sm 9", "sm 1", "sm>", "sm >", "sm version", "hopper", "blackwell", "ampere", "turing", "volta", "ada ", "gpu arch", "cuda arch",
-        "h100", "a100",
+        "h100", "a100", "cuda>=",
     ),
     # the look-ahead settles most lines in one pass, before the dearer search for both parts near each other
     rf"^(?=.{{0,4000}}?{_LIMIT}).{{0,2000}}?(?:{_ARCH}.{{0,160}}?{_LIMIT}|{_LIMIT}.{{0,160}}?{_ARCH})",

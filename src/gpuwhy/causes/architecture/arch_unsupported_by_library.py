@@ -45,6 +45,7 @@ _REFUSALS = (
         r"(?:No valid (?:MLA )?attention backend found|is not valid for this configuration).{0,3000}?compute capability not supported",
     ),
     says("release-of-attention", "supported", r"[Oo]nly (?:be )?supported (?:in|with|by|on) (?:FlashAttention|flash[-_ ]?attn)[ -]?(?:v|version )?[34]\b|requires? (?:FlashAttention|flash[-_ ]?attn|FA)[ -]?[34]\b"),
+    says("no-profile-of-nim", "could not find a profile that is currently runnable"),
     says("cudnn-refuses", "cudnn_status_not_supported_arch_mismatch"),
     says("fp8-cache-without-kernel", "fp8 kv", r"does(?: not|n't) support fp8 kv[- ]?cache on this (?:device|GPU)"),
 )  # fmt: skip
@@ -202,7 +203,7 @@ def _first_refusal(case: Case) -> Match | None:
     return next(said_again, first)
 
 
-_WITH_OTHER_CAUSES = ("release-of-attention", "cudnn-refuses")
+_WITH_OTHER_CAUSES = ("release-of-attention", "cudnn-refuses", "no-profile-of-nim")
 """Refusals that a missing package or a dropped generation explains as well."""
 
 
@@ -210,6 +211,8 @@ def _refusing(case: Case, match: Match) -> str | None:
     """The library whose path or operation the message names, else that of the frame that raises."""
     if match.sign == "cudnn-refuses":
         return "cudnn"
+    if match.sign == "no-profile-of-nim":
+        return "nim"
     if match.sign in ("release-of-attention", "no-backend-for-gpu"):  # the engine refuses, not the library it names
         owner = next((c for frame in reversed(match.frames) if (c := components.component_of_module(frame.path))), None)
         return owner or case.engine or "vllm"

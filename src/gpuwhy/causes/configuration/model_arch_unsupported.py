@@ -37,7 +37,7 @@ _TRANSFORMERS = says(
 )  # fmt: skip
 _ENGINE = says(
     "engine-list",
-    ("are not supported for now", "is not supported for now", "has no vllm implementation", "has no sglang implementation", "unsupported architectures", "unsupported model type", "unsupported model arch", "forcausallm is not supported", "forconditionalgeneration is not supported", "isn't supported yet", "model type", "is not supported for causal", "unknown model type", "unsupported model", "turbomind does not support", "failed to infer model", "not supported by tensorrt", "is not a supported model", "does not have a registered", "unknown model class", "not supported yet!", "model architecture", "no config builder", "model_arch", "not supported by turbomind", "rewrite for"),
+    ("are not supported for now", "is not supported for now", "has no vllm implementation", "has no sglang implementation", "unsupported architectures", "unsupported model type", "unsupported model arch", "forcausallm is not supported", "forconditionalgeneration is not supported", "isn't supported yet", "model type", "is not supported for causal", "unknown model type", "unsupported model", "turbomind does not support", "failed to infer model", "not supported by tensorrt", "is not a supported model", "does not have a registered", "unknown model class", "not supported yet!", "model architecture", "no config builder", "model_arch", "not supported by turbomind", "rewrite for", "is not registered"),
     r"Model architectures? \[?['\"]?(?P<name>[\w.-]{2,80})['\"]?[^\n]{0,120}?\]? (?:are|is) not supported(?: for now)?"
     r"|(?P<name2>[A-Z]\w{2,80}) has no (?:vLLM|SGLang|SGlang) implementation"
     r"|Unsupported (?:model )?(?:architectures?|arch|types?|models?)[:=]? ?[\[\"'`]{0,3}(?P<name3>[A-Za-z][\w./-]{1,80})"
@@ -50,17 +50,18 @@ _ENGINE = says(
     r"|[Cc]an ?not f(?:ou|i)nd rewrite for (?:architectures?: )?\[?['\"]?(?P<name12>[A-Za-z][\w.]{1,80})"
     r"|[Ff]ailed to infer model type|is not a supported model (?:type|architecture)"
     r"|\bModel (?P<name11>[A-Z]\w{2,80}) is not supported"
+    r"|AssertionError: (?P<name13>[A-Z]\w{2,60}) is not registered$"
     r"|Unknown architecture for AutoModel\w{0,40}: (?P<name10>\w{2,80})",
 )  # fmt: skip
 _LLAMA_VARIETY = says(
     "gguf-variety",
-    ("unknown pre-tokenizer type", "wrong number of tensors", "invalid ggml type", "key not found in model", "has wrong shape; expected", "missing tensor '", "check_tensor_dims: tensor", "pre-tokenizer was not recognized", "unknown tokenizer: '", "unknown projector type", "invalid tensor type", "unknown data type"),
+    ("unknown pre-tokenizer type", "wrong number of tensors", "invalid ggml type", "key not found in model", "has wrong shape; expected", "missing tensor '", "check_tensor_dims: tensor", "pre-tokenizer was not recognized", "unknown tokenizer: '", "unknown projector type", "invalid tensor type", "unknown data type", "combination: 46554747"),
     r"unknown pre-tokenizer type: '(?P<tokenizer>[\w.-]{1,60})'"
     r"|wrong number of tensors; expected (?P<expected>\d{1,6}), got (?P<got>\d{1,6})"
     r"|invalid ggml type (?P<type>\d{1,4})|key not found in model: (?P<key>[\w.-]{2,80})"
     r"|tensor '(?P<tensor>[\w.]{2,80})' has wrong shape; expected|missing tensor '(?P<tensor2>[\w.]{2,80})'"
     r"|check_tensor_dims: tensor '(?P<tensor3>[\w.]{2,80})' not found"
-    r"|unknown projector type: (?P<projector>[\w.-]{2,60})|BPE pre-tokenizer was not recognized|unknown tokenizer: '(?P<tokenizer2>[\w.-]{1,60})'",
+    r"|unknown projector type: (?P<projector>[\w.-]{2,60})|BPE pre-tokenizer was not recognized|unknown tokenizer: '(?P<tokenizer2>[\w.-]{1,60})'|combination: (?P<gguf>46554747), ?0{0,7}\d",
 )  # fmt: skip
 _LOADED_OTHERWISE = says(
     "parameter-names",
@@ -174,7 +175,7 @@ def _listed(case: Case) -> Sought | None:
         if not name and not program.in_event(match):
             continue
         who = program.program_of(case, match, "vllm" if "rchitectures [" in match.text else "user-program")
-        sure = program.in_event(match) and bool(name)
+        sure = program.in_event(match) and bool(name) and not match.group("name13")
         return Sought(match, name, who, Certainty.PROVEN if sure else Certainty.LIKELY, 82)
     return None
 
@@ -226,6 +227,8 @@ def _variety(case: Case) -> Sought | None:
         who = program.program_of(case, match, "llama.cpp")
         if match.group("type") is not None:
             return Sought(match, match.group("type") or "", who, Certainty.LIKELY, 66, "the number format ggml type")
+        if match.group("gguf") is not None:  # the four bytes "GGUF", read by a release from before that format
+            return Sought(match, "GGUF", who, Certainty.LIKELY, 70, "the file format")
         projector = match.group("projector")
         if projector is not None:
             return Sought(match, projector, who, Certainty.LIKELY, 72, "the projector")

@@ -86,7 +86,7 @@ def _decisive(case: Case) -> Match | None:
     named = fabric.first(case, fabric.PREREQUISITE.name)
     unit = fabric.first(case, fabric.UNIT_LINE.name, fabric.INITIALISE.name)
     multicast = fabric.first(case, fabric.MULTICAST.name)
-    if named is not None and (felt is not None or unit is not None or "abric" in named.text or "nvlsm" in named.text.lower()):  # fmt: skip
+    if named is not None and (felt is not None or unit is not None or "abric" in named.line.raw[:400] or "nvlsm" in named.text.lower()):  # fmt: skip
         return named
     if unit is not None and felt is not None:
         return unit

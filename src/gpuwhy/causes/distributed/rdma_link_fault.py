@@ -60,8 +60,8 @@ _NETWORK = re.compile(
         ),
         says(
             "no-queue-pair",
-            ("ibgda_", "connect eps failed"),
-            r"non-zero status: \d{1,4},? ?(?:ibgda_\w{3,40}|connect EPS) failed|ibgda_(?:create_qp|rst2init|init2rtr|rtr2rts)\w{0,10} failed",
+            ("ibgda_", "connect eps failed", "deepep timeout", "deepep error"),
+            r"non-zero status: \d{1,4},? ?(?:ibgda_\w{3,40}|connect EPS) failed|ibgda_(?:create_qp|rst2init|init2rtr|rtr2rts)\w{0,10} failed|DeepEP (?:timeout|error)\b.{0,80}(?:RDMA|CPU recv timeout)",
         ),
         says(
             "fabric-silent",
@@ -199,7 +199,7 @@ def _what_it_shows(match: Match) -> str:
         case "no-path":
             return "the card finds no path to the peer"
         case "no-queue-pair":
-            return "NVSHMEM cannot set up a connection over the card"
+            return "NVSHMEM has no working connection over the card"
         case _:
             return "the fabric reports that the peer does not answer"
 
@@ -227,7 +227,7 @@ def _title(match: Match, device: str | None) -> str:
 
 def _aftermath(case: Case, match: Match) -> tuple[int, ...]:
     """What failed after the port did: NCCL errors and cut-off tracebacks are its consequence."""
-    if match.sign not in ("port-error", "kernel-link"):
+    if match.sign not in ("port-error", "kernel-link") and "DeepEP timeout" not in match.text:
         return ()
     primary = case.incident.primary_event
     own = match.event is not None and primary is not None and primary.id == match.event.id

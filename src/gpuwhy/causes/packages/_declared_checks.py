@@ -71,6 +71,17 @@ CHECKS: tuple[Check, ...] = (
         "an installed package is outside the range that transformers requires", other="transformers", strength=88,
     ),
     _check(
+        "requires-but-found", "found",
+        rf"\brequires (?P<package>{_NAME}) version (?P<spec>[<>=!~]=?[^\n]{{1,60}}?),? (?:but )?found (?P<have>{_V})",
+        "an installed package is outside the range that another requires", strength=86,
+    ),
+    _check(
+        "executable-stack", "cannot enable executable stack",
+        r"(?:^|[ /])(?P<package>[\w.]{3,60}?)(?:-[0-9a-f]{8})?\.(?:cpython-\S{3,40}\.)?so[.\d]{0,20}: cannot enable executable stack",
+        "the library asks for an executable stack, which this system's glibc (2.41 and later) or kernel refuses", is_exact=False, strength=60, direction="newer",
+        why="the loader of a newer system refuses what the older build asks for",
+    ),
+    _check(
         "registered-already", ("is already used by a transformers", "is already registered by", "already registered for"),
         r"'(?P<key>[\w.-]{1,80})' is already used by a Transformers (?:config|model|processor|tokenizer)",
         "transformers brings a model that the engine registers itself: it is newer than the engine expects", "transformers", "the engine", direction="older", strength=84,

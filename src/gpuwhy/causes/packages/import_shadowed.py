@@ -17,7 +17,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _STANDARD = frozenset(name for name in sys.stdlib_module_names if not name.startswith("_")) - {"this", "test", "main"}
 _OFTEN_HIDDEN = frozenset(
-    {"torch", "triton", "transformers", "vllm", "sglang", "flashinfer", "numpy", "datasets", "evaluate", "tokenizers", "openai", "ray", "requests", "yaml", "regex", "accelerate", "flash_attn", "huggingface_hub", "safetensors", "xformers", "deepspeed", "peft", "trl", "cuda", "tensorrt_llm", "lmdeploy", "sgl_kernel", "wandb", "jinja2", "pydantic", "fastapi"}
+    {"torch", "triton", "transformers", "vllm", "sglang", "flashinfer", "numpy", "datasets", "evaluate", "tokenizers", "openai", "ray", "requests", "yaml", "regex", "accelerate", "flash_attn", "huggingface_hub", "safetensors", "xformers", "deepspeed", "peft", "trl", "cuda", "tensorrt_llm", "lmdeploy", "sgl_kernel", "wandb", "jinja2", "pydantic", "fastapi", "unsloth", "diffusers", "whisper", "faster_whisper", "llama_cpp", "gradio", "langchain", "bitsandbytes", "onnxruntime", "modelscope", "funasr", "tensorrt", "sentence_transformers", "exllamav2", "einops", "timm", "optimum", "streamlit", "outlines", "mamba_ssm", "tilelang"}
 )  # fmt: skip
 _INSTALLED = re.compile(
     r"(?:site|dist)-packages/|/lib(?:64)?/python3\.\d{1,2}/|[/\\]Lib[/\\]|<frozen|/python3\.\d{1,2}/lib-dynload|\.zip/|/conda/lib/"

@@ -51,6 +51,12 @@ _ASKED_BY_A_MODEL = says(
     r"requires the following packages that were not found in your environment: (?P<package>[A-Za-z][\w.-]{1,60}?)(?=[.,;]?(?:\s|$))",
 )
 """What transformers says before it runs the code of a model's repository."""
+_UNBUILT = says(
+    "compiled-part-unbuilt",
+    ("is not defined", "cuda extension not installed"),
+    r"NameError: name '(?P<package>quant_cuda|awq_ext|awq_inference_engine|autogptq_cuda\w{0,10}|exllama_kernels|exllamav2_kernels|selective_scan_cuda|causal_conv1d_cuda|flash_attn_(?:2_cuda|func|varlen_func)|vllm_ops|xops)' is not defined",
+)
+"""A guarded import that failed quietly: the name is missed when it is used."""
 _COMPILED = re.compile(r"_(?:cuda|cpp|ext|C|ops|kernels?|gpu|engine)(?:_\w{1,12})?$|^lib")
 """Modules that a package's own build makes: absent, they are a matter of that build."""
 
@@ -62,7 +68,7 @@ _COMPILED = re.compile(r"_(?:cuda|cpp|ext|C|ops|kernels?|gpu|engine)(?:_\w{1,12}
         "api-drift",
         "abi-mismatch",
     ),
-    signs=[*(check.sign for check in CHECKS), _ABSENT, _ASKED_BY_A_MODEL],
+    signs=[*(check.sign for check in CHECKS), _ABSENT, _ASKED_BY_A_MODEL, _UNBUILT],
 )
 def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
     """Installed packages are of releases that do not belong together; a check, a collision or a notice says so.
@@ -95,7 +101,7 @@ def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
     """
     conflicts = [found for check in CHECKS if (found := _read(case, check)) is not None]
     if not conflicts:
-        return _asked_by_a_model(case) or _dependency_absent(case)
+        return _asked_by_a_model(case) or _dependency_absent(case) or _unbuilt(case)
     if len(conflicts) > 1:  # the installer's headline says less than the line that names the packages
         conflicts = [each for each in conflicts if each.check.sign.name != "pip-unresolvable"]
     best = max(
@@ -257,6 +263,34 @@ def _asked_by_a_model(case: Case) -> Judgement:
     )  # fmt: skip
 
 
+def _unbuilt(case: Case) -> Judgement:
+    """A package goes on without its compiled part, and fails at the first use of it."""
+    match = case.found(_UNBUILT.name)
+    if match is None or match.is_code:
+        return None
+    part = match.group("package") or ""
+    component = _PACKAGE_OF_PART.get(part) or components.canonical(part) or case.component_near(match, None)
+    quoted = case.evidence(match, f"{part} could not be imported before, and the failure was passed over")
+    name = parts.distribution_of(component, case) if component else ""
+    asked = case.missing(f"packages.{name or part}", "why it does not import", f'python -c "import torch, {part}"')
+    return Verdict(
+        certainty=Certainty.POSSIBLE,
+        component=component,
+        title=f"The compiled part {part} of {component or 'a package'} is not installed for this torch",
+        chain=(
+            Link(f"{part} was not built, or for another torch", inferred("the import's own error was passed over")),
+            Link("The first use of it fails", quoted),
+        ),
+        evidence=(quoted,),
+        explains=case.explains(match),
+        missing=(asked,) if asked is not None else (),
+        rivals=("abi-mismatch", "toolkit-missing"),
+        remedies=(_package(name, "rebuild", f"Build {name} against the installed torch, and read the first error"), _package(name, "match:torch", "Or a wheel of it for the installed torch", rank=1)) if name else (),
+        strength=46,
+    )  # fmt: skip
+
+
+_PACKAGE_OF_PART = {"quant_cuda": "gptq-for-llama", "flash_attn_func": "flash-attn", "flash_attn_varlen_func": "flash-attn", "vllm_ops": "vllm", "xops": "xformers"}  # fmt: skip
 _BUILT_AGAINST_TORCH = frozenset({"flash-attn", "mamba-ssm", "causal-conv1d", "xformers"})
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 
 from gpuwhy.causes._case import Case, Match
-from gpuwhy.causes._component import WEAK, first_component
+from gpuwhy.causes._component import GENERIC, WEAK, first_component
 from gpuwhy.knowledge import components
 from gpuwhy.knowledge.engine_messages import engine_of_log
 from gpuwhy.knowledge.known_faults import KnownFault, known_fault
@@ -41,6 +41,11 @@ def component_of(case: Case, match: Match, experiments: Experiments | Unknown, *
         return tried
     if "Triton Error" in match.text and any(_COMPILED_BY_TORCH.search(frame.path) for frame in match.frames):
         return "torch"  # the kernel was written by torch.compile; Triton only launches it
+    if "Triton Error" in match.text:
+        frames = (components.component_of_module(frame.path) for frame in reversed(match.frames))
+        owner = next((each for each in frames if each not in (None, "triton", *WEAK, *GENERIC)), None)
+        if owner is not None:
+            return owner  # whose kernel it is: Triton only launches it
     in_message = first_component([(match.text, False)])
     engine = engine_in_log(case)
     if is_synchronous or engine not in ENGINES:

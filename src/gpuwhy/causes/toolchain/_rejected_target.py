@@ -16,6 +16,8 @@ from gpuwhy.knowledge import toolkits
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.host import Gpus, Resolution, Toolkits
 
+OFFERS_TO_LEAVE_OUT = re.compile(r"\bset (?P<variable>[A-Z][A-Z_0-9]{3,60})=1 to (?:disable|skip)")
+"""A build of several targets that lets one be left out: it is then not this GPU's."""
 SIGNS: tuple[Sign, ...] = (
     says(
         "nvcc-rejects-target",

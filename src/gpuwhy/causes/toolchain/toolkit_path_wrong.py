@@ -74,7 +74,7 @@ _NVCC_PATH = r"(?P<path>[^\s'\"`]{0,200}/bin/(?:nvcc|ptxas|cicc)(?:/[^\s'\"`]{1,
         says(
             "library-root-missing",
             ("nvshmem", "cudnn", "cutlass", "nccl"),
-            r"\b(?P<variable>(?:NVSHMEM|CUDNN|CUTLASS|NCCL)_(?:DIR|HOME|ROOT|PATH|ROOT_DIR))\b[^\n]{0,60}(?:does not exist|not found|invalid|is not a directory|no such file)",
+            r"\b(?P<variable>(?:NVSHMEM|CUDNN|CUTLASS|NCCL)_(?:DIR|HOME|ROOT|PATH|ROOT_DIR))\b[^\n]{0,60}(?:does not exist|not found|invalid|is not a directory|no such file)|\b(?:Failed|Unable) to find (?P<library>NVSHMEM|CUTLASS|NCCL|CUDNN)\b",
         ),
     ],
 )
@@ -490,12 +490,18 @@ def _other_root(case: Case, lead: Match, root: str, found: Evidence) -> Verdict:
     )
 
 
+def _asking_for_root(case: Case, lead: Match, variable: str) -> str | None:
+    """The library whose build looks for the root, and not the one that is looked for."""
+    near = case.component_near(lead)
+    return "deepep" if near in (None, "nvshmem") and variable.startswith("NVSHMEM") else near
+
+
 def _library_root(case: Case, lead: Match) -> Verdict:
-    variable = lead.group("variable") or ""
+    variable = lead.group("variable") or f"{lead.group('library') or ''}_DIR".upper()
     quoted = case.evidence(lead, "the root that was looked in")
     return Verdict(
         certainty=Certainty.LIKELY,
-        component=case.component_near(lead),
+        component=_asking_for_root(case, lead, variable),
         title=f"{variable} does not name the library's root",
         chain=(Link(f"{variable} points elsewhere", quoted),),
         evidence=(quoted,),

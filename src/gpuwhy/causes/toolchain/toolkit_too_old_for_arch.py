@@ -343,7 +343,7 @@ def _is_cmake(case: Case, match: Match) -> bool:
 def _stated(case: Case, tools: Toolkits | Unknown) -> Judgement:
     """A library says itself that it wants a newer CUDA for this GPU, or NVRTC refuses the GPU's target."""
     match = case.found("needs-newer-cuda-for-gpu", "nvrtc-rejects-target")
-    if match is None:
+    if match is None or rejected.OFFERS_TO_LEAVE_OUT.search(match.text):
         return None
     need = match.group("need") or match.group("need2")
     component = case.component_near(match)

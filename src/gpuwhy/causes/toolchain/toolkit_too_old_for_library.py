@@ -58,6 +58,11 @@ class _Demand(msgspec.Struct, frozen=True):
             rf"|minimum (?:required )?(?:supported )?(?:CUDA|NVCC)(?: toolkit)? version (?:is|of)? ?{_NEED.format('need5')})",
         ),
         says(
+            "target-needs-minimum",
+            "compilation for",
+            rf"\bsm_?\d{{2,3}}[af]? compilation for .{{1,60}}? requires (?:NVCC|CUDA) {_NEED.format('need')}",
+        ),
+        says(
             "cmake-version-unsuitable",
             "found unsuitable version",
             rf"Could NOT find CUDA(?:Toolkit)?: Found unsuitable version \"(?P<used>\d+\.\d+)[\d.]*\", but required is at least \"{_NEED.format('need')}",
@@ -144,7 +149,7 @@ def _option(case: Case) -> _Demand | None:
 
 
 def _stated(case: Case) -> _Demand | None:
-    for match in case.all("states-minimum", "cmake-version-unsuitable"):
+    for match in case.all("states-minimum", "target-needs-minimum", "cmake-version-unsuitable"):
         need = next((v for g, v in match.groups.items() if g.startswith("need")), None)
         is_remark = match.sign == "states-minimum" and match.event is None
         is_plain_remark = is_remark and match.line.level not in ("warning", "error", "critical")
@@ -266,6 +271,17 @@ def _remedies(case: Case, demand: _Demand, component: str | None, torch: Torch |
                 if r.name in ("VLLM_USE_FLASHINFER_SAMPLER", "--sampling-backend")
             ]
         around.append(site.prebuilt_kernels())
+    left_out = rejected.OFFERS_TO_LEAVE_OUT.search(demand.match.text)
+    if left_out is not None:
+        around.append(
+            Remedy(
+                kind="env",
+                name=left_out["variable"],
+                value="1",
+                summary="Leave out the target that this GPU does not need",
+                rank=-1,
+            )
+        )
     around += [*site.prebuilt_wheel(component, torch), *_release_without(component, demand)]
     value = f">={demand.since}" if demand.since else "newer"
     return (*around, site.toolkit(value, f"it has {demand.what.partition(',')[0]}"))
