@@ -23,8 +23,9 @@ class Standing(str, enum.Enum):
 class Place(msgspec.Struct, frozen=True):
     """Where a piece of evidence stands.
 
-    ``source`` is the kind of place (``log``, ``journal``, ``kernel log``, ``command``, ``file``, ``facts``,
-    ``knowledge``), ``path`` names it (file, unit, command line, fact key), ``line`` counts from 1.
+    ``source`` is the kind of place (``log``, ``journal``, ``kernel log``, ``command``, ``file``, ``binary``, ``facts``,
+    ``knowledge``), ``path`` names it (file, unit, command line, fact key), ``line`` counts from 1. In a binary the quote
+    names section and offset.
     """
 
     source: str
