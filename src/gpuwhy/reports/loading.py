@@ -33,7 +33,7 @@ def lines(loading: Loading, verbose: bool = False) -> Iterator[Line]:
         yield f"by these symbols it was compiled for torch {loading.built_for_torch}", False
     left = len(loading.undefined) - len(broken)
     if left:
-        yield f"{left} symbols that would come with the missing libraries", False
+        yield f"{left} more would come with the missing libraries", False
     if verbose and loading.libcuda:
         yield f"libcuda.so.1 would be {loading.libcuda} ({loading.libcuda_how})", False
 
