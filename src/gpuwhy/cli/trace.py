@@ -14,6 +14,7 @@ from gpuwhy.cli.group import FAILURE
 @click.argument("question", required=False, default="")
 @click.option("--log", metavar="FILE", type=click.Path(path_type=Path), help="The traceback of a log, the first one.")
 @click.option("--exception", "number", metavar="N", type=click.IntRange(1), default=1, show_default=True, help="Which exception of the log, or raise of the symbol.")  # fmt: skip
+@click.option("--lines", is_flag=True, help="With --log: which line of the source wrote each line of it.")
 @click.option("--venv", "environments", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="A Python environment (repeatable).")  # fmt: skip
 @click.option("--source", "folders", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="A folder with packages, or a package (repeatable).")  # fmt: skip
 @click.option("--call", metavar="NAME", default="", help="In the symbol, the call of this instead of a raise.")
@@ -28,6 +29,7 @@ def command(
     question: str,
     log: Path | None,
     number: int,
+    lines: bool,
     environments: tuple[Path, ...],
     folders: tuple[Path, ...],
     call: str,
@@ -55,6 +57,8 @@ def command(
     writer = Writer(form, verbose, output)
     asked = Asked(question, log, number, environments, folders, call, reads, imported, earlier, follow)
     try:
+        if lines and log is not None:
+            return _places(log, environments, folders, follow, form, output, verbose)
         found, is_answered = answer(asked, writer.begin)
         writer.finish(found)
     except QuestionError as error:
@@ -66,3 +70,27 @@ def command(
             raise
         unusable(f"{error.filename or output or log}: {error.strerror}")
     return 0 if is_answered else FAILURE
+
+
+def _places(
+    log: Path,
+    environments: tuple[Path, ...],
+    folders: tuple[Path, ...],
+    follow: tuple[str, ...],
+    form: str,
+    output: Path | None,
+    verbose: bool,
+) -> int:
+    """Where each line of a log was written."""
+    from gpuwhy.reports.log_places import render
+    from gpuwhy.source import Cache
+    from gpuwhy.source.asking import roots_of
+    from gpuwhy.source.texts_asking import places_in
+
+    found = places_in(log, roots_of(environments, folders), follow, Cache.of_user())
+    shown = render(found, form, verbose)
+    if output is not None:
+        output.write_text(shown, encoding="utf-8", errors="replace")
+    else:
+        click.echo(shown.encode("utf-8", "replace"), nl=False)
+    return 0 if any(each.origins for each in found.lines) else FAILURE

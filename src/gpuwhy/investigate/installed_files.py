@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+from gpuwhy.investigate.mending import mended
 from gpuwhy.investigate.source import Questioner, lines_of
 from gpuwhy.model.event import Frame
 from gpuwhy.source import FedRoot
@@ -22,8 +23,6 @@ _RANGE = 4000
 """Lines of one answer; a longer file takes another round."""
 _MAX_RANGES = 8
 _INSTALLED = re.compile(r"(?P<folder>/.{0,400}?/(?:site|dist)-packages)/(?P<below>[A-Za-z_]\w{0,80}(?:/.{1,400}|\.py))")
-_HIDDEN = re.compile(r"<redacted:(\d{1,9})>")
-"""The collector takes ``block_token: torch.Tensor`` for a secret; as a name in its place the file can still be read."""
 _PATH = re.compile(r"/[^\0\n]{1,800}\.py")
 
 
@@ -170,7 +169,7 @@ class Fetching(Clock):
             if text is None:
                 package.lacks(path)
                 continue
-            package.feed({path: _HIDDEN.sub(r"redacted_\1", text).encode("utf-8", "replace")})
+            package.feed({path: mended(text).encode("utf-8", "replace")})
             came += 1
         self.rounds += 1
         self.files += came

@@ -66,7 +66,8 @@ class PackageTexts:
         kept = self._cache.get("texts", key)
         if kept is not None:
             try:
-                read = msgspec.msgpack.decode(kept, type=_Kept)
+                with uncollected():
+                    read = msgspec.msgpack.decode(kept, type=_Kept)
             except msgspec.DecodeError:
                 read = None
             if read is not None and read.format == FORMAT:
@@ -146,6 +147,22 @@ class _Candidate(msgspec.Struct, frozen=True):
     is_whole: bool = False
 
 
+_ByAnchor = dict[str, list[tuple[PackageTexts, str, Text, Template]]]
+
+
+def _by_anchor(packages: Iterable[PackageTexts]) -> _ByAnchor:
+    """The patterns under their longest literal part: no line is of a pattern without that."""
+    found: _ByAnchor = {}
+    for owner in packages:
+        for file in owner.files:
+            for text in file.texts:
+                for pattern in text.choices:
+                    anchor = max((piece.strip() for piece in pattern.pieces), key=len)
+                    if len(anchor) >= _MIN_ANCHOR:
+                        found.setdefault(anchor, []).append((owner, file.path, text, pattern))
+    return found
+
+
 class Catalogue:
     """The texts of several packages; every literal part of them is looked for in one pass over a log."""
 
@@ -153,14 +170,8 @@ class Catalogue:
         import ahocorasick_rs
 
         self.packages = tuple(packages)
-        self._by_anchor: dict[str, list[tuple[PackageTexts, str, Text, Template]]] = {}
-        for owner in self.packages:
-            for file in owner.files:
-                for text in file.texts:
-                    for pattern in text.choices:
-                        anchor = max((piece.strip() for piece in pattern.pieces), key=len)
-                        if len(anchor) >= _MIN_ANCHOR:
-                            self._by_anchor.setdefault(anchor, []).append((owner, file.path, text, pattern))
+        with uncollected():
+            self._by_anchor = _by_anchor(self.packages)
         self._anchors = list(self._by_anchor)
         self._search = ahocorasick_rs.AhoCorasick(
             self._anchors, implementation=ahocorasick_rs.Implementation.ContiguousNFA
