@@ -131,3 +131,34 @@ def test_a_part_of_the_driver_of_a_jetson(judge_report: Judge, finding: Find) ->
     text = "ImportError: libnvdla_compiler.so: cannot open shared object file: No such file or directory\n"
     judged = judge_report(text)
     assert judged.findings[0] is finding(judged, "container-gpu-not-passed")
+
+
+_NO_DEVICE_TYPE = (
+    "Traceback (most recent call last):\n"
+    '  File "/usr/local/lib/python3.12/dist-packages/vllm/config/device.py", line 58, in __post_init__\n'
+    "    raise RuntimeError(\n"
+    "RuntimeError: Failed to infer device type, please set the environment variable `VLLM_LOGGING_LEVEL=DEBUG` to turn on verbose logging to help debug the issue.\n"
+)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "nvidia-smi: command not found",
+        "WARNING: nvidia-smi: command not found, continuing without",
+        "/bin/bash: nvidia-smi: No such file or directory",
+        "/entrypoint.sh: line 3: nvidia-smi: command not found",
+        "zsh: command not found: nvidia-smi",
+    ],
+)
+def test_tools_of_the_driver_that_are_absent_beside_an_engine_without_gpu(
+    judge_report: Judge, finding: Find, said: str
+) -> None:
+    found = finding(judge_report(f"{said}\n{_NO_DEVICE_TYPE}"), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert "nvidia-smi" in found.evidence[0].quote
+
+
+def test_near_miss_an_absent_tool_beside_another_failure(judge_report: Judge) -> None:
+    text = "nvidia-smi: command not found\n" + _NO_DEVICE_TYPE.replace("Failed to infer device type, please", "the model is unknown, please")  # fmt: skip
+    assert CAUSE not in [found.cause for found in judge_report(text).findings]

@@ -38,7 +38,7 @@ _BUILD = re.compile(r"docker(?:x)? (?:buildx? )?build\b|Dockerfile:\d|^#\d{1,3} 
             ("libnvcuvid.so", "libnvidia-encode.so", "libnvidia-opticalflow.so", "libnvoptix.so", "libglx_nvidia.so", "libegl_nvidia.so", "libnvidia-fbc.so"),
             r"(?P<library>libnvcuvid|libnvidia-encode|libnvidia-opticalflow|libnvoptix|libGLX_nvidia|libEGL_nvidia|libnvidia-fbc)\.so(?:\.\d{1,2})?\W{0,3}:? ?(?:cannot open shared object file|not found\b|No such file)|(?:Could not|Unable to|Failed to|Cannot) (?:load|open|find|dlopen)[^\n]{0,60}(?P<library2>libnvcuvid|libnvidia-encode|libnvidia-opticalflow)\.so",
         ),
-        says("no-nvidia-smi", "nvidia-smi", r"nvidia-smi\\?[\"']?:? ?(?:executable file not found in \$?PATH|command not found|not found(?:$|\s)|No such file or directory)|No such file or directory: '?nvidia-smi"),
+        says("no-nvidia-smi", "nvidia-smi", r"nvidia-smi\\?[\"']?:? ?(?:executable file not found in \$?PATH|command not found|not found(?:$|\s)|No such file or directory)|No such file or directory: '?nvidia-smi|command not found: nvidia-smi|which: no nvidia-smi in \("),
         says("triton-has-no-driver", "active drivers", r"\b0 active drivers ?\(\[\]\)"),
         says("nvml-not-permitted", ("failed to initialize nvml: insufficient permissions", "nvmlerror_nopermission", "nvml: insufficient permissions", "nvml error: insufficient permissions"), r"initialize NVML: Insufficient Permissions|NVMLError_NoPermission|NVML(?: error)?: Insufficient Permissions"),
         says("unknown-device", ("device error", "unknown device"), r"nvidia-container-cli(?:\.real)?: device error: [^\n]{0,60}unknown device|failed to (?:get|construct) [^\n]{0,60}unknown device id"),
@@ -182,9 +182,17 @@ def _belongs_to_neighbour(case: Case, match: Match) -> bool:
             r"nvidia-container-cli|load library failed|could not load NVML library|device plugin|init failure", text
         ):
             return True
+    if match.sign == "no-nvidia-smi" and _ends_without_gpu(case):
+        return False
     if match.sign == "no-nvidia-smi" and case.incident.primary is not None and (match.event is None or match.event.id != case.incident.primary):  # fmt: skip
         return True
     return match.sign in ("engine-finds-no-gpu", "no-nvidia-smi") and match.event is None and case.incident.primary is not None  # fmt: skip
+
+
+def _ends_without_gpu(case: Case) -> bool:
+    """Whether the program itself ended for want of a GPU: a missing nvidia-smi beside it is no remark about something else."""
+    primary = case.incident.primary
+    return primary is not None and any(match.event is not None and match.event.id == primary for match in case.all("engine-finds-no-gpu"))  # fmt: skip
 
 
 def _excluded(
