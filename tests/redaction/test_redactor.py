@@ -124,6 +124,32 @@ def test_arguments_in_a_list_follow_their_option() -> None:
     assert redacted == {"command": ["vllm", "serve", "--api-key", "<redacted:1>", "--max-tokens", "5"]}
 
 
+def test_what_an_option_means_depends_on_its_program() -> None:
+    redacted = Redactor().value([["curl", "-u", "bob:hunter22", "https://x"], ["docker", "login", "-p", "hunter23"]])
+    assert redacted == [["curl", "-u", "bob:<redacted:1>", "https://x"], ["docker", "login", "-p", "<redacted:2>"]]
+    others = [
+        ["python", "-u", "a:b"],
+        ["docker", "run", "-p", "8000:8000"],
+        "docker run -p 8000:8000",
+        "journalctl -u x",
+    ]
+    assert Redactor().value(others) == others
+
+
+def test_the_values_of_a_kubernetes_secret_go_and_those_of_its_neighbours_stay() -> None:
+    manifest = "kind: ConfigMap\ndata:\n  level: debug\n---\nkind: Secret\ndata:\n  hub: bXktdmFsdWU=\n"
+    assert Redactor().text(manifest) == manifest.replace("bXktdmFsdWU=", "<redacted:1>")
+    document = {"kind": "Secret", "metadata": {"name": "hub"}, "data": {"hub": "bXktdmFsdWU="}}
+    assert Redactor().value(document)["data"] == {"hub": "<redacted:1>"}
+    assert Redactor().value(document)["metadata"] == {"name": "hub"}
+
+
+@pytest.mark.parametrize("name", ["ATTENTION_KEY", "forward_pass", "cache_key", "WORKER_AUTH"])
+def test_a_name_in_doubt_keeps_a_value_that_is_a_word(name: str) -> None:
+    text = f"{name}=per_tensor_group_quantised"
+    assert Redactor().text(text) == text
+
+
 def test_a_private_key_that_a_log_spreads_over_entries_goes_as_a_whole() -> None:
     lines = [
         "before",
@@ -155,6 +181,14 @@ def test_a_second_redaction_keeps_the_tokens_of_the_first_and_numbers_above_them
         "token=" * 5000,
         "://" * 5000 + "@",
         "a" * 200_000 + "token",
+        "key" * 70_000,
+        "machine " * 20_000 + "password",
+        "curl -u " * 20_000,
+        "kind: Secret data:" * 10_000,
+        "kind: Secret\ndata: {" + "a: b\n" * 20_000,
+        "name: a " * 20_000 + "value: token",
+        "?token=" * 20_000,
+        "a_" * 90_000 + "auth=",
     ],
 )
 def test_hostile_text_neither_raises_nor_takes_long(text: str) -> None:

@@ -26,7 +26,7 @@ FORMS: Dict[str, Pattern[str]] = {
     ),
     "Hugging Face token": re.compile(r"(?<![A-Za-z0-9])(?P<secret>(?:hf_|api_org_)[A-Za-z0-9]{20,200})"),
     "API key": re.compile(
-        r"(?<![A-Za-z0-9_-])(?P<secret>"
+        r"(?:(?<![A-Za-z0-9_-])|(?<=/bot))(?P<secret>"
         r"(?:sk|rk|pk)-(?=[A-Za-z0-9_-]{0,400}[0-9])[A-Za-z0-9_-]{16,400}"
         r"|(?:sk|rk)_(?:live|test)_[A-Za-z0-9]{16,200}"
         r"|nvapi-[A-Za-z0-9_-]{20,200}"
@@ -35,15 +35,31 @@ FORMS: Dict[str, Pattern[str]] = {
         r"|AIza[A-Za-z0-9_-]{35}"
         r"|ya29\.[A-Za-z0-9_-]{20,1000}"
         r"|xox[abeoprs]-[A-Za-z0-9-]{10,300}"
-        r"|hvs\.[A-Za-z0-9_-]{20,300}"
+        r"|hv[bs]\.[A-Za-z0-9_-]{20,300}"
         r"|SG\.[A-Za-z0-9_-]{16,64}\.[A-Za-z0-9_-]{16,128}"
+        r"|r8_[A-Za-z0-9]{37,60}"
+        r"|pplx-[A-Za-z0-9]{40,100}"
+        r"|xai-[A-Za-z0-9]{60,200}"
+        r"|tgp_v1_[A-Za-z0-9_-]{30,100}"
+        r"|wandb_v1_[A-Za-z0-9_]{40,200}"
+        r"|GOCSPX-[A-Za-z0-9_-]{20,60}"
+        r"|dapi[0-9a-f]{32}(?:-\d{1,2})?(?![0-9A-Za-z])"
+        r"|do[opr]_v1_[0-9a-f]{64}"
+        r"|gl(?:sa|c)_[A-Za-z0-9_+/=]{30,400}"
+        r"|tskey-[a-z]{2,20}-[A-Za-z0-9-]{20,200}"
+        r"|NRA[KL]-[A-Z0-9]{27}"
+        r"|lin_(?:api|oauth)_[A-Za-z0-9]{30,100}"
+        r"|AGE-SECRET-KEY-1[A-Z0-9]{50,70}"
+        r"|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"
         r")"
     ),
     "code host token": re.compile(
-        r"(?<![A-Za-z0-9_])(?P<secret>gh[opsur]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{22,255}|glpat-[A-Za-z0-9_-]{20,100}"
+        r"(?<![A-Za-z0-9_])(?P<secret>gh[opsur]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{22,255}|gl(?:pat|dt|rt|cbt|ptt|soat|agent|oas|ft|imt)-[A-Za-z0-9_-]{20,100}"
         r"|npm_[A-Za-z0-9]{36}|pypi-[A-Za-z0-9_-]{32,400}|dckr_(?:pat|oat)_[A-Za-z0-9_-]{20,100})"
     ),
-    "cloud key": re.compile(r"(?<![A-Za-z0-9])(?P<secret>(?:AKIA|ASIA|AGPA|AROA|ANPA)[0-9A-Z]{16})(?![0-9A-Za-z])"),
+    "cloud key": re.compile(
+        r"(?<![A-Za-z0-9])(?P<secret>(?:(?:AKIA|ASIA|AGPA|AROA|ANPA)[0-9A-Z]{16}|LTAI[A-Za-z0-9]{12,26}))(?![0-9A-Za-z])"
+    ),
 }
 """Secrets that are known by their own form. Group ``secret`` (or ``secret2``) is what is taken out."""
 
@@ -54,21 +70,25 @@ FORM_HINTS: Dict[str, Tuple[str, ...]] = {
     "bearer token": ("bearer",),
     "JSON web token": ("eyj",),
     "Hugging Face token": ("hf_", "api_org_"),
-    "API key": ("k-", "k_", "nvapi-", "rpa_", "aiza", "ya29.", "xox", "hvs.", "sg."),
-    "code host token": ("gh", "glpat-", "npm_", "pypi-", "dckr_"),
-    "cloud key": ("akia", "asia", "agpa", "aroa", "anpa"),
-}
+    "API key": (
+        "k-", "k_", "nvapi-", "rpa_", "aiza", "ya29.", "xox", "hvs.", "hvb.", "sg.", "r8_", "pplx-", "xai-", "_v1_", "gocspx-", "dapi",
+        "glsa_", "glc_", "tskey-", "nra", "lin_", "age-secret-key", ":aa",
+    ),
+    "code host token": ("gh", "github_pat_", "gl", "npm_", "pypi-", "dckr_"),
+    "cloud key": ("akia", "asia", "agpa", "aroa", "anpa", "ltai"),
+}  # fmt: skip
 """What a text (in lower case) must hold for a form to be worth looking for: saves nine tenths of the time on a journal."""
 
-NAME_HINTS = ("token", "secret", "passw", "passphrase", "passcode", "pwd", "key", "credential", "cookie")
+NAME_HINTS = ("token", "secret", "passw", "passphrase", "passcode", "_pass", "pwd", "key", "credential", "cookie")
 """The same for telling names."""
 
 NAME = (
     r"(?:[A-Za-z0-9]{1,40}[_.-]){0,8}"
     r"(?:[A-Za-z0-9]{0,20}(?:secrets?|password|passwd|passphrase|passcode|credentials?)"
     r"|(?:api|access|secret|private|signing|encryption|account|auth|master|admin|storage|license|ngc|app)[_.-]?keys?"
-    r"|(?:api|access|secret|private|auth)Keys?"
-    r"|pwd|(?:hf|hub|auth|access|refresh|bearer|id|api|bot|session|csrf|personal)?[_.-]?token|cookie)"
+    r"|[A-Za-z0-9]{0,20}(?:api|access|secret|private|preshared|account|auth)Keys?|pre-?shared[_.-]?key"
+    r"|(?:db|database|redis|mysql|postgres|pg|mongo|smtp|mail|ldap|admin|root|user|login|proxy|registry|docker|ssh|sudo|rabbitmq|amqp)[_.-]pass"
+    r"|pwd|(?:hf|hub|auth|access|refresh|bearer|id|identity|registry|api|bot|session|csrf|personal|deploy|service)?[_.-]?token|cookie)"
     r"(?:[_.-](?:value|id))?"
 )
 """A name under which a secret stands. ``tokens`` and ``tokenizer`` are no secrets here: engines count and load them."""
@@ -83,7 +103,7 @@ NOT_SECRET_NAME = re.compile(
 """Names that only look like the ones above: the vocabulary of language models, the shell's working directory."""
 
 LAST_WORD = (
-    r"(?:secrets?|password|passwd|passphrase|passcode|credentials?|keys?|pwd|token|cookie)(?:[_.-](?:value|id))?"
+    r"(?:secrets?|password|passwd|passphrase|passcode|credentials?|keys?|pwd|pass|token|cookie)(?:[_.-](?:value|id))?"
 )
 """How every such name ends. Searching for this first and reading the name backwards is five times as fast."""
 
