@@ -17,6 +17,7 @@ from gpuwhy.logs import read_bytes
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.finding import Certainty, Finding
 from gpuwhy.snapshot.given import given
+from gpuwhy.targets import Ask, Reply
 from gpuwhy.targets.file import PathTarget
 from gpuwhy.targets.local import LocalTarget
 
@@ -179,6 +180,29 @@ def test_a_symbol_of_another_torch(packages: Path) -> None:
     shown = assert_proven(answer, "abi-mismatch", "sgl-kernel")
     assert "libc10_cuda.so of torch 2.9.1 or earlier defines it, installed is torch 2.14.1" in shown.statement
     assert shown.quote == f".dynsym: undefined {symbol}"
+
+
+def test_a_symbol_that_is_defined_by_now_speaks_against_it(packages: Path) -> None:
+    lib = linking.torch(packages)
+    symbol = f"{linking.CUDA_CHECK}jb"
+    library = linking.library(packages / "sgl_kernel/common_ops.abi3.so", f"void {symbol}(void); void f(void) {{ {symbol}(); }}", (lib / "libc10_cuda.so",))  # fmt: skip
+    answer = diagnosed(
+        Host(packages), failing_import(packages, f"{library}: undefined symbol: {symbol}"), torch="2.12.0"
+    )
+    assert (answer.leader.cause, answer.leader.certainty) == ("abi-mismatch", Certainty.LIKELY)
+    assert answer.leader.against[0].statement == f"{library} loads"
+
+
+def test_a_snapshot_that_was_not_asked_says_nothing_of_a_file(packages: Path) -> None:
+    class Unasked(Host):
+        def ask(self, asks: list[Ask], deadline: float = 10.0) -> list[Reply]:
+            return [Reply(status="absent", reason="not in this snapshot") for _ in asks]
+
+    log = failing_import(packages, f"{packages}/sgl_kernel/common_ops.abi3.so: file too short")
+    answer = diagnosed(Unasked(packages), log)
+    assert len(answer.facts) == 0
+    gone = diagnosed(Host(packages), log)
+    assert list(gone.facts.group("files")) == [f"{packages}/sgl_kernel/common_ops.abi3.so"]
 
 
 def test_a_symbol_of_nobodys_library_is_proven_by_looking(packages: Path) -> None:

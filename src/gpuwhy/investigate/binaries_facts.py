@@ -32,7 +32,8 @@ def facts_of_file(file: SentBinary) -> Iterator[Fact]:
 
 def missing_file(path: str, reply: Reply | None) -> Iterator[Fact]:
     """``files.PATH`` None for a file that was looked for and is not there; nothing for one that could not be looked at."""
-    if reply is not None and reply.status == "absent":
+    # a snapshot that was not asked then answers "absent" too, and names no file
+    if reply is not None and reply.status == "absent" and reply.reason.startswith(path):
         yield _fact(f"files.{path}", None, f"there is no {path}", reply.reason, path)
 
 

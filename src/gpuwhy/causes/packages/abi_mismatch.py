@@ -11,7 +11,7 @@ from gpuwhy.causes.packages import _parts as parts
 from gpuwhy.causes.packages._symbols import UNDEFINED, Undefined, undefined_symbols
 from gpuwhy.knowledge import components, pins, torch_companions
 from gpuwhy.model.evidence import Evidence
-from gpuwhy.model.fact import Unknown
+from gpuwhy.model.fact import Fact, Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.host import Torch
 from gpuwhy.model.loading import Loadings
@@ -135,6 +135,9 @@ def _undefined(case: Case, undefined: Undefined, torch: Torch | Unknown) -> Judg
     read = Loadings.of(case.facts).undefined(undefined.symbol)
     if read is not None:
         certainty = Certainty.PROVEN
+    cleared = _cleared(case, undefined)
+    if cleared is not None and certainty is Certainty.PROVEN:
+        certainty = Certainty.LIKELY
     name = component or "A compiled extension"
     certainty = parts.capped(case, match, certainty, *case.all("operators-absent"))
     is_cached = _JIT_CACHE.search(undefined.binary or match.text) is not None
@@ -148,6 +151,7 @@ def _undefined(case: Case, undefined: Undefined, torch: Torch | Unknown) -> Judg
             Link(f"{name} was compiled against {_of_whom(undefined)} of another release", read[1] if read else strings or inferred("its build is not in the log")),
             Link(f"the symbol {undefined.readable} is not defined by what is installed", quoted),
         ),
+        against=(cleared,) if cleared is not None else (),
         evidence=(quoted, *((read[1],) if read else ()), *((strings,) if strings else ()), *parts.evidence_of(case, "torch", "the installed torch")),
         explains=case.explains(match, case.found("operators-absent")),
         missing=_missing(case, component, undefined.owner),
@@ -159,6 +163,13 @@ def _undefined(case: Case, undefined: Undefined, torch: Torch | Unknown) -> Judg
         not_remedies=_IN_VAIN,
         strength=45 if is_cached else 85 if read else _STRENGTH[undefined.owner],
     )  # fmt: skip
+
+
+def _cleared(case: Case, undefined: Undefined) -> Evidence | None:
+    """What shows that the file finds all of its symbols now: something was changed since the failure."""
+    loading = Loadings.of(case.facts).of_file(undefined.binary)
+    fact = case.fact(f"loading.{undefined.binary}")
+    return fact.evidence if loading is not None and loading.loads and isinstance(fact, Fact) else None
 
 
 def _of_whom(undefined: Undefined) -> str:
