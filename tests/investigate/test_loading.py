@@ -103,3 +103,19 @@ def test_the_search_path_of_a_unit() -> None:
     denied = PreparedTarget([{"probe": "environment", "status": "denied", "reason": "/proc/7/environ"}], {})
     with pytest.raises(TargetError, match="/proc/7/environ"):
         search_of_unit("sglang", denied)
+
+
+def test_the_wheels_of_this_environment_load() -> None:
+    """Real wheels in the environment that runs the tests: their extensions are imported here, so they load."""
+    import ahocorasick_rs
+    import msgspec
+    import zstandard
+
+    explainer = Explainer()
+    folders = [Path(str(module.__file__)).parent for module in (ahocorasick_rs, msgspec, zstandard)]
+    extensions = [path for folder in folders for path in sorted(folder.rglob("*.so"))]
+    assert len(extensions) >= 3
+    for path in extensions:
+        loading = explainer.explain(str(path))
+        assert loading.loads is True, (path, loading)
+        assert loading.package.lower().replace("-", "_") in ("ahocorasick_rs", "msgspec", "zstandard")
