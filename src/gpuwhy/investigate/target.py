@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from gpuwhy.diagnosis import completed, sign_literals
-from gpuwhy.investigate.agreeing import weighed
 from gpuwhy.investigate.binaries_asked import binary_facts, judged_again
 from gpuwhy.investigate.concluding import conclude
-from gpuwhy.investigate.failing_condition import examined
 from gpuwhy.investigate.log import diagnose_logs, judged
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner, confirmed
@@ -131,6 +129,10 @@ def _diagnosed(
         facts = facts.merged(of_binaries).merged(given or Facts())
         judgement = judged_again(incident, judgement, facts, of_binaries, record)
     judgement = confirmed(judgement, source, record)
+    # read only where there is a target to ask: a log alone does not wait for these modules
+    from gpuwhy.investigate.agreeing import weighed
+    from gpuwhy.investigate.failing_condition import examined
+
     answer = examined(incident, facts, judgement, source, record)
     judgement = weighed(judgement, answer, source)
     return conclude(
