@@ -53,6 +53,17 @@ def test_the_chain_runs_from_the_gpu_to_the_misleading_message(over_ssh: Examine
         assert any(part in statement for statement in chain), (part, chain)
 
 
+def test_the_installed_source_shows_the_condition_and_what_was_swallowed(over_ssh: Examined) -> None:
+    source = over_ssh.document["source"]
+    assert (source["place"]["path"], source["place"]["function"]) == ("flashinfer/jit/core.py", "check_cuda_arch")
+    assert [each["text"] for each in source["conditions"]] == ["not eligible"]
+    seen = [seen for each in source["swallowed"] for seen in each.get("seen", ())]
+    assert seen[0]["value"].startswith("SM 12.x requires CUDA >= 12.9")
+    assert seen[0]["raised_at"]["place"]["function"] == "CompilationContext._normalize_cuda_arch"
+    assert {"FLASHINFER_CUDA_ARCH_LIST", "CUDA_HOME"} <= {each["name"] for each in source["switches"]}
+    assert not source.get("disagreements")
+
+
 def test_the_remedies_are_ordered_and_complete(over_ssh: Examined) -> None:
     remedies = over_ssh.first["remedies"]
     kinds = [remedy["kind"] for remedy in remedies]

@@ -29,9 +29,7 @@ def weighed(judgement: Judgement, answer: SourceAnswer | None, source: Questione
     unseen = [link for link in contradicted if not _is_seen(link)]
     is_current = not (answer and answer.disagreements)
     against = [_evidence(link, is_current) for link in contradicted]
-    notes = [
-        f"the installed source and the log do not fit: {each}" for each in (answer.disagreements[-2:] if answer else ())
-    ]
+    notes = list(_of_other_files(answer))
     if not against and not notes:
         return judgement
     certainty = _LESS.get(first.certainty, first.certainty) if unseen and is_current else first.certainty
@@ -39,6 +37,12 @@ def weighed(judgement: Judgement, answer: SourceAnswer | None, source: Questione
         first, certainty=certainty, against=(*first.against, *against), notes=(*first.notes, *notes)
     )
     return msgspec.structs.replace(judgement, findings=(changed, *others))
+
+
+def _of_other_files(answer: SourceAnswer | None) -> Iterator[str]:
+    """What the innermost frame says that differs."""
+    for each in answer.disagreements[-1:] if answer else ():
+        yield f"The log is not of the source that is installed now: {each}"
 
 
 def _contradicted(finding: Finding, source: Questioner) -> Iterator[Link]:
