@@ -1,4 +1,4 @@
-"""Writes the JSON Schemas of ``gpuwhy diagnose``, ``inspect`` and ``trace``, ``docs/*.schema.json``, from the types.
+"""Writes the JSON Schemas of ``gpuwhy diagnose``, ``inspect``, ``trace`` and ``check``, ``docs/*.schema.json``, from the types.
 
 Run: ``python -m scripts.make_schema``; with ``--check`` it only says whether the file is up to date (exit status 1).
 """
@@ -10,13 +10,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from gpuwhy.reports import binaries_json, trace_json
+import msgspec
+
+from gpuwhy.reports import binaries_json, check_json, trace_json
 from gpuwhy.reports.json import SCHEMA_VERSION, schema
+from gpuwhy.snapshot import SCHEMA_VERSION as SNAPSHOT_SCHEMA_VERSION
+from gpuwhy.snapshot import Snapshot
 
 DOCS = Path(__file__).parents[1] / "docs"
 SCHEMA_FILE = DOCS / "diagnosis.schema.json"
 INSPECT_SCHEMA_FILE = DOCS / "inspect.schema.json"
 TRACE_SCHEMA_FILE = DOCS / "trace.schema.json"
+SNAPSHOT_SCHEMA_FILE = DOCS / "snapshot.schema.json"
+CHECK_SCHEMA_FILE = DOCS / "check.schema.json"
 
 
 def schema_text() -> str:
@@ -32,6 +38,16 @@ def inspect_schema_text() -> str:
 def trace_schema_text() -> str:
     """The schema of a trace as it stands in ``docs``."""
     return _text("trace", "trace", trace_json.SCHEMA_VERSION, trace_json.schema())
+
+
+def check_schema_text() -> str:
+    """The schema of a forecast as it stands in ``docs``."""
+    return _text("forecast", "check", check_json.SCHEMA_VERSION, check_json.schema())
+
+
+def snapshot_schema_text() -> str:
+    """The schema of a snapshot, what ``gpuwhy show --format json`` prints, as it stands in ``docs``."""
+    return _text("snapshot", "show", SNAPSHOT_SCHEMA_VERSION, msgspec.json.schema(Snapshot))
 
 
 def _text(subject: str, command: str, version: str, schema: dict[str, Any]) -> str:
@@ -50,6 +66,8 @@ def main() -> int:
         (SCHEMA_FILE, schema_text()),
         (INSPECT_SCHEMA_FILE, inspect_schema_text()),
         (TRACE_SCHEMA_FILE, trace_schema_text()),
+        (SNAPSHOT_SCHEMA_FILE, snapshot_schema_text()),
+        (CHECK_SCHEMA_FILE, check_schema_text()),
     )
     for file, text in schemas:
         if "--check" not in sys.argv[1:]:

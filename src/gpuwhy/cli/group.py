@@ -13,6 +13,8 @@ from gpuwhy import __version__
 COMMANDS = {
     "diagnose": "Find out why a service crashed or will not start.",
     "collect": "Take a snapshot of a target, to diagnose it elsewhere.",
+    "show": "What a snapshot holds, and what was taken out of it.",
+    "check": "Forecast: will this environment run on these GPUs?",
     "inspect": "Which GPUs binaries have code for, and whether yours runs them.",
     "trace": "From a traceback or a line of source to what makes it fail.",
     "cause": "Print the documentation of a cause.",
