@@ -311,3 +311,48 @@ def test_notebook_traceback() -> None:
 def test_warning_level_traceback_is_not_fatal() -> None:
     text = "\n".join(f"WARNING 08-03 17:45:41 [x.py:1] {line}" for line in textwrap.dedent(PLAIN).splitlines())
     assert not only(text).is_fatal
+
+
+@pytest.mark.parametrize(
+    ("last", "kind", "message"),
+    [
+        ("ray.exceptions.RayTaskError(OutOfMemoryError)", "ray.exceptions.RayTaskError(OutOfMemoryError)", ""),
+        (
+            "ray.exceptions.RayTaskError(torch.OutOfMemoryError): \x1b[36mray::W.load()\x1b[39m (pid=5, ip=10.0.0.2)",
+            "ray.exceptions.RayTaskError(torch.OutOfMemoryError)",
+            "ray::W.load() (pid=5, ip=10.0.0.2)",
+        ),
+        (
+            "grpc._channel._InactiveRpcError: <_InactiveRpcError of RPC that terminated with:",
+            "grpc._channel._InactiveRpcError",
+            "<_InactiveRpcError of RPC that terminated with:",
+        ),
+        ("_InactiveRpcError: <_InactiveRpcError of RPC>", "_InactiveRpcError", "<_InactiveRpcError of RPC>"),
+        (
+            "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
+            "torch.distributed.elastic.multiprocessing.errors.ChildFailedError",
+            "",
+        ),
+        ("torch.distributed.elastic.multiprocessing.errors.ChildFailedError: ", "torch.distributed.elastic.multiprocessing.errors.ChildFailedError", ""),
+    ],
+)  # fmt: skip
+def test_last_lines_of_launchers_and_remote_calls(last: str, kind: str, message: str) -> None:
+    head = "Traceback (most recent call last):\n  File \"/opt/v/lib/python3.11/site-packages/ray/_private/worker.py\", line 2782, in get\n    values = worker.get_objects(refs)\n"  # fmt: skip
+    (block,) = only(head + last + "\n").exceptions
+    assert (block.type, block.message, len(block.frames)) == (kind, message, 1)
+
+
+def test_ray_carries_the_frames_of_the_worker_behind_its_own_line() -> None:
+    found = events(
+        "Traceback (most recent call last):\n"
+        '  File "/opt/v/ray/_private/worker.py", line 2782, in get\n'
+        "    values = worker.get_objects(refs)\n"
+        "ray.exceptions.RayTaskError(RuntimeError): ray::X.y() (pid=12, ip=10.0.0.1)\n"
+        '  File "/opt/app/x.py", line 3, in y\n'
+        "    raise RuntimeError('boom')\n"
+        "RuntimeError: boom\n"
+    )
+    assert [(event.exceptions[-1].type, event.is_echo) for event in found] == [
+        ("ray.exceptions.RayTaskError(RuntimeError)", True),
+        ("RuntimeError", False),
+    ]

@@ -34,7 +34,10 @@ _CHAINS = {
     "During handling of the above exception, another exception occurred": "during",
     "The above exception was the direct cause of the following exception": "cause",
 }
-_EXCEPTION = Pattern(r"\s*(?:E\s+)?(?P<type>[A-Za-z_][\w.]{0,200})(?::(?: (?P<message>.*)|\s*)|\s*)$", re.DOTALL)
+_EXCEPTION = Pattern(
+    r"\s*(?:E\s+)?(?P<type>[A-Za-z_][\w.]{0,200}(?:\((?:[a-z_]\w{0,60}\.){0,8}[A-Z]\w{0,100}\))?)(?::(?: (?P<message>.*)|\s*)|\s*)$",
+    re.DOTALL,
+)
 _MARGIN = Pattern(r"\s*[|+](?: |$)")
 _IN_GROUP = Pattern(r"\s{0,40}(?:\||\+-)")
 _GROUP_RULE = Pattern(r"\s*\+[-+]{2,}(?: (?:\d+|\.\.\.) -+)?\s*$|\s*\+-\+-+ (?:\d+|\.\.\.) -+\s*$")
@@ -42,7 +45,7 @@ _CUT = Pattern(r"\s*(?:\.{3}|…|\[\.{3}\]|\(\.{3}\)|<snip>|\[snip\]|\[truncated
 _REPEATED = Pattern(r"\s*\[Previous line repeated \d+ more times?\]\s*$")
 _CARETS = Pattern(r"\s*[~^]+[~^ ]*$")
 _NAMED_LIKE_EXCEPTION = Pattern(
-    r"(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Warning|Interrupt|Exit|Failure|Timeout|Fault|Failed|Cancelled|ExceptionGroup|NotFound|Denied|Unavailable|Refused)$"
+    r"(?:[A-Za-z_]\w*\.)*_?[A-Z]\w*(?:Error(?:\((?:[a-z_]\w{0,60}\.){0,8}[A-Z]\w{0,100}\))?|Exception|Warning|Interrupt|Exit|Failure|Timeout|Fault|Failed|Cancelled|ExceptionGroup|NotFound|Denied|Unavailable|Refused)$"
     r"|(?:[A-Za-z_]\w*\.)+[A-Z]\w+$|Exception$|ExceptionGroup$|StopIteration$|StopAsyncIteration$|Empty$|Full$|SystemExit$"
 )
 _FRESH = Pattern(
