@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import contextlib
 import io
 import linecache
@@ -18,24 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.source.replay.programs import Writer
+from tests.source.replay.texts import Texts
 
-from gpuwhy.source.replay import ModuleSource, NotModelled, Raised, Replay, Returned, replay
+from gpuwhy.source.replay import NotModelled, Raised, Replay, Returned, replay
 
 STEPS = 20_000
-
-
-class Texts:
-    """Modules given as text."""
-
-    def __init__(self, **texts: str) -> None:
-        self._texts = {name.replace("__", "."): text for name, text in texts.items()}
-
-    def find(self, name: str) -> ModuleSource | None:
-        if name not in self._texts:
-            return None
-        is_package = any(other.startswith(name + ".") for other in self._texts)
-        file = name.replace(".", "/") + ("/__init__.py" if is_package else ".py")
-        return ModuleSource(name, f"/site/{file}", file, ast.parse(self._texts[name]), is_package)
 
 
 def executed(text: str, call: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from gpuwhy.source.replay import environment, library, logs, natives, paths
@@ -107,22 +107,24 @@ def of_module(machine: Machine, module: Module, name: str, importing: bool = Fal
 
 def _binds_otherwise(module: Module, name: str) -> bool:
     """Whether the package's code may bind a name to something else than the submodule that is called so."""
-    if name not in body_scope(module.source.tree.body).bound:
-        return False
+    if module.otherwise is None:
+        module.otherwise = frozenset(_bound_otherwise(module))
+    return name in module.otherwise
+
+
+def _bound_otherwise(module: Module) -> Iterator[str]:
+    own = body_scope(module.source.tree.body).bound
     for node in ast.walk(module.source.tree):
         if isinstance(node, ast.ImportFrom):
-            own = (node.level == 1 and not node.module) or (node.module == module.source.name and not node.level)
+            of_package = (node.level == 1 and not node.module) or (node.module == module.source.name and not node.level)
             for alias in node.names:
-                if (alias.asname or alias.name) == name and not (own and alias.name == name):
-                    return True
-        elif isinstance(node, ast.Import):
-            continue
+                if not (of_package and alias.asname in (None, alias.name)):
+                    yield alias.asname or alias.name
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if node.name == name:
-                return True
-        elif isinstance(node, ast.Name) and node.id == name and not isinstance(node.ctx, ast.Load):
-            return True
-    return False
+            if node.name in own:
+                yield node.name
+        elif isinstance(node, ast.Name) and node.id in own and not isinstance(node.ctx, ast.Load):
+            yield node.id
 
 
 # what lies outside

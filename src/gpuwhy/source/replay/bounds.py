@@ -14,8 +14,11 @@ MAX_ITEMS = 100_000
 """Items of a container."""
 MAX_WEIGHT = 400_000
 """Items and characters reachable from a value that is compared, hashed, sorted or printed, counted as a tree."""
+MAX_WORK = 4_000_000
+"""Characters and items that operations of Python go through, all together: a few seconds."""
 MAX_BITS = 20_000
 _MAX_WIDTH = 1000
+_MAX_DEPTH = 100
 _DIGITS = re.compile(r"\d{4,}")
 
 
@@ -33,23 +36,24 @@ def checked(value: Any) -> Any:
 
 
 def weighed(*values: Any) -> int:
-    """The size of values as trees. Shared parts count each time, as comparing or printing them would visit them."""
+    """The size of values as trees. Shared parts count each time, as comparing or printing them would visit them.
+
+    Very deep values are refused too: Python hashes a nested tuple by recursion that nothing guards.
+    """
     total = 0
-    pending = list(values)
+    pending = [(value, 0) for value in values]
     while pending:
-        value = pending.pop()
+        value, depth = pending.pop()
         total += 1
         if isinstance(value, (str, bytes)):
             total += len(value)
-        elif isinstance(value, dict):
+        elif isinstance(value, (list, tuple, dict, set, frozenset)):
             total += len(value)
+            if depth > _MAX_DEPTH:
+                raise NotModelledError("a very deep value")
             if total <= MAX_WEIGHT:
-                pending += value.keys()
-                pending += value.values()
-        elif isinstance(value, (list, tuple, set, frozenset)):
-            total += len(value)
-            if total <= MAX_WEIGHT:
-                pending += value
+                inside = (*value.keys(), *value.values()) if isinstance(value, dict) else value
+                pending += [(each, depth + 1) for each in inside]
         if total > MAX_WEIGHT:
             raise NotModelledError("a value of more than a few hundred thousand parts")
     return total

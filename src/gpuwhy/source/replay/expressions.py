@@ -135,7 +135,7 @@ def _list(machine: Machine, node: ast.List, frame: Frame) -> Any:
 
 def _set(machine: Machine, node: ast.Set, frame: Frame) -> Any:
     items = _items(machine, node.elts, frame)
-    bounds.weighed(*items)
+    machine.weigh(*items)
     frame.line = node.lineno
     return machine.native(set, items)
 
@@ -181,7 +181,7 @@ def _formatted(machine: Machine, node: ast.FormattedValue, frame: Frame) -> str:
     value = machine.evaluate(node.value, frame)
     spec = "" if node.format_spec is None else str(machine.evaluate(node.format_spec, frame))
     frame.line = node.lineno
-    bounds.weighed(value)
+    machine.weigh(value)
     bounds.spec_within(spec)
     convert = {ord("r"): repr, ord("s"): str, ord("a"): ascii}.get(node.conversion)
     if convert is not None:
@@ -245,7 +245,7 @@ def _list_comprehension(machine: Machine, node: ast.ListComp, frame: Frame) -> A
 
 def _set_comprehension(machine: Machine, node: ast.SetComp, frame: Frame) -> Any:
     items = [_element(machine, node.elt, point, frame) for point in _comprehended(machine, node, frame)]
-    bounds.weighed(*items)
+    machine.weigh(*items)
     return machine.native(set, items)
 
 

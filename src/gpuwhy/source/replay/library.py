@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import packaging.version
 
-from gpuwhy.source.replay import bounds, logs, natives, paths, patterns
+from gpuwhy.source.replay import logs, natives, paths, patterns
 from gpuwhy.source.replay.oracle import Output
 from gpuwhy.source.replay.stops import NeedsFactError, NotModelledError
 from gpuwhy.source.replay.values import (
@@ -244,7 +244,7 @@ def _regular(name: str) -> Native:
         if given and isinstance(given[0], (str, bytes, re.Pattern)):
             flags = kwargs.get("flags", 0)
             for text in texts:
-                patterns.ends_soon(given[0], text, int(flags))
+                machine.spend(patterns.ends_soon(given[0], text, int(flags)))
         if name == "finditer":
             return iter(machine.native(lambda: list(re.finditer(*given, **kwargs))))
         return machine.native(function, *given, **kwargs)
@@ -354,7 +354,7 @@ def _copy(machine: Machine, args: _Args, kwargs: _Names) -> Any:
 
 
 def _deepcopy(machine: Machine, args: _Args, kwargs: _Names) -> Any:
-    bounds.weighed(args[0])
+    machine.weigh(args[0])
     return _copied(args[0])
 
 
@@ -377,7 +377,7 @@ def _computed(function: Callable[..., Any]) -> Native:
 
     def computed(machine: Machine, args: _Args, kwargs: _Names) -> Any:
         given = natives.prepared(machine, args)
-        bounds.weighed(*given)
+        machine.weigh(*given)
         if any(isinstance(value, (Instance, Module, Class)) for value in given):
             raise NotModelledError(f"{function.__name__} of an object")
         return machine.native(function, *given, **kwargs)

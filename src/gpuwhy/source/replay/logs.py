@@ -79,7 +79,7 @@ def message(machine: Machine, template: Any, args: tuple[Any, ...]) -> str:
     for value in (template, *args):
         if isinstance(value, Inert):
             raise value.stop()
-    bounds.weighed(template, *args)
+    machine.weigh(template, *args)
     text = str(machine.native(str, template))
     if not args:
         return text

@@ -35,11 +35,18 @@ PRESUMED = frozenset({"torch", "typing_extensions"})
 """Packages that are taken to be imported already: their own code is a world of its own."""
 _MAX_STEPS = 400_000
 _MAX_CALLS = 60
+_MAX_MODULES = 2_000
+"""Names of modules that are asked for; most are not there."""
 _MAX_TRAIL = 2_000
 _MAX_SHOWN = 300
 _NATIVE_ERRORS = (
     ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, StopIteration, TypeError, UnicodeError, ValueError,
 )  # fmt: skip
+
+
+_SIZED = (str, bytes, list, tuple, dict, set, frozenset)
+UNFORESEEN = (ArithmeticError, AttributeError, LookupError, RecursionError, RuntimeError, TypeError, ValueError)
+"""Where a value of the replayed code breaks a rule that the replay relies on, that is an end, not a crash."""
 
 
 class Machine:
@@ -50,6 +57,7 @@ class Machine:
         self.presumed = PRESUMED
         self.oracle = oracle
         self.steps = 0
+        self.work = 0
         self.frames: list[Frame] = []
         self.trail: list[Step] = []
         self.trail_cut = False
@@ -92,6 +100,16 @@ class Machine:
         if self.steps > self._max_steps:
             raise NotModelledError(f"more than {self._max_steps} steps")
 
+    def spend(self, amount: int) -> None:
+        """Count what operations of Python go through or make."""
+        self.work += amount
+        if self.work > bounds.MAX_WORK:
+            raise NotModelledError("more work than is done in one replay")
+
+    def weigh(self, *values: Any) -> None:
+        """Check and count the size of values that Python is about to compare, hash or print."""
+        self.spend(bounds.weighed(*values))
+
     # exceptions
 
     def error(self, value: Any, frame: Frame | None = None) -> ReplayedError:
@@ -102,7 +120,9 @@ class Machine:
     def native(self, call: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a function of Python on values of the replay; its exceptions are those of the replayed code."""
         try:
-            return bounds.checked(call(*args, **kwargs))
+            result = bounds.checked(call(*args, **kwargs))
+            self.spend(sum(len(value) for value in (result, *args) if isinstance(value, _SIZED)))
+            return result
         except RecursionError:
             raise NotModelledError("a very deep value") from None
         except _NATIVE_ERRORS as error:
@@ -145,9 +165,15 @@ class Machine:
                 else:
                     self.execute_one(statement, frame)
             except StopReplayError as stop:
-                if self.steps > self._max_steps:
+                if self.is_exhausted():
                     raise
                 self._pass_over(statement, stop, frame)
+            except UNFORESEEN as error:
+                self._pass_over(statement, NotModelledError(f"{type(error).__name__} in the replay"), frame)
+
+    def is_exhausted(self) -> bool:
+        """Whether a bound of the whole replay was reached."""
+        return self.steps > self._max_steps or self.work > bounds.MAX_WORK
 
     def _if_leniently(self, statement: ast.If, frame: Frame) -> None:
         self.step()
@@ -280,6 +306,8 @@ class Machine:
     def module(self, name: str) -> Module | None:
         """The module with that name if its source is here; its code has not run yet."""
         if name not in self.modules:
+            if len(self.modules) > _MAX_MODULES:
+                raise NotModelledError(f"more than {_MAX_MODULES} modules")
             source = self.sources.find(name)
             self.modules[name] = Module(source) if source else None
         return self.modules[name]
@@ -382,7 +410,7 @@ class Machine:
 
     def _cached(self, function: Cached, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         key = (args, tuple(kwargs.items()))
-        bounds.weighed(*args, *kwargs.values())
+        self.weigh(*args, *kwargs.values())
         known = self.native(function.results.get, key, ABSENT)
         if known is ABSENT:
             known = function.results[key] = self.call(function.function, args, kwargs)

@@ -114,6 +114,8 @@ def attribute_or_absent(machine: Machine, value: Any, name: str) -> Any:
 
 def _method(machine: Machine, value: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     receiver, arguments = value, prepared(machine, args)
+    if isinstance(receiver, range):
+        prepared(machine, [receiver])
     if isinstance(value, type) and arguments and isinstance(arguments[0], value):
         receiver = arguments[0]
     if isinstance(receiver, (str, bytes, re.Pattern)):
@@ -122,16 +124,18 @@ def _method(machine: Machine, value: Any, name: str, args: tuple[Any, ...], kwar
         _within_text(receiver, name, arguments, kwargs)
     if isinstance(receiver, re.Pattern):
         for text in (each for each in arguments if isinstance(each, (str, bytes))):
-            patterns.ends_soon(receiver, text)
+            machine.spend(patterns.ends_soon(receiver, text))
     if name in _ITERATES:
         arguments = [_collected(machine, each) for each in arguments]
         if name == "join" and isinstance(receiver, str):
             total = sum(len(each) + len(receiver) for each in arguments[-1] if isinstance(each, str))
             bounds.checked(range(0)) if total <= bounds.MAX_TEXT else bounds.checked(" " * (bounds.MAX_TEXT + 1))
-    if name in ("sort", "index", "count", "remove", "add", "setdefault", "get", "pop", "discard"):
-        bounds.weighed(*(each for each in arguments if not callable(each)))
+    if name in ("sort", "index", "count", "remove", "add", "setdefault", "get", "pop", "discard", *_ITERATES):
+        machine.weigh(*(each for each in arguments if not callable(each)))
         if isinstance(receiver, list):
-            bounds.weighed(receiver)
+            machine.weigh(receiver)
+    if isinstance(receiver, (str, bytes, *_CONTAINERS)):
+        machine.spend(len(receiver))
     result = machine.native(getattr(value, name), *arguments, **kwargs)
     if isinstance(receiver, _CONTAINERS):
         bounds.checked(receiver)
@@ -191,9 +195,11 @@ def bare_instance(machine: Machine, cls: Class, args: tuple[Any, ...], kwargs: d
 
 
 def _plain(machine: Machine, kind: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    bounds.weighed(*args)
+    machine.weigh(*args)
     if kind is not str:
         args = plain_data(args)
+    if kind is bytes and args and isinstance(args[0], int) and args[0] > bounds.MAX_TEXT:
+        raise NotModelledError("a very long text")
     return machine.native(kind, *args, **kwargs)
 
 
@@ -214,7 +220,7 @@ def _from_items(machine: Machine, kind: Any, args: list[Any], kwargs: dict[str, 
         return kind()
     items = machine.items_of(args[0])
     if kind in (set, frozenset, Counter):
-        bounds.weighed(*items)
+        machine.weigh(*items)
     return machine.native(kind, items, *args[1:], **kwargs)
 
 
@@ -224,6 +230,7 @@ def _mapping(machine: Machine, kind: Any, args: list[Any], kwargs: dict[str, Any
             tuple(machine.iterate(each)) if hasattr(type(each), "__next__") else each
             for each in machine.items_of(args[0])
         ]
+        machine.weigh(*pairs)
         return machine.native(kind, pairs, **kwargs)
     return machine.native(kind, *args, **kwargs)
 
@@ -289,7 +296,7 @@ def _len(machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 
 def _sorted(machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     items = machine.items_of(args[0])
-    bounds.weighed(*items)
+    machine.weigh(*items)
     return machine.native(sorted, items, **_prepared_names(machine, kwargs))
 
 
@@ -310,7 +317,7 @@ def _over_items(function: Callable[..., Any]) -> Callable[..., Any]:
         given: list[Any] = prepared(machine, args)
         if len(given) == 1 or function is sum:
             given[0] = machine.items_of(given[0])
-        bounds.weighed(*given)
+        machine.weigh(*given)
         return machine.native(function, *given, **_prepared_names(machine, kwargs))
 
     return over
@@ -332,7 +339,7 @@ def _lazy(function: Callable[..., Any]) -> Callable[..., Any]:
 def _pure(function: Callable[..., Any]) -> Callable[..., Any]:
     def pure(machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = prepared(machine, args)
-        bounds.weighed(*given)
+        machine.weigh(*given)
         if any(isinstance(value, int) and value.bit_length() > 64 for value in given):
             raise NotModelledError(f"{function.__name__} of a very large number")
         return machine.native(function, *given, **kwargs)
@@ -343,7 +350,7 @@ def _pure(function: Callable[..., Any]) -> Callable[..., Any]:
 def _text(function: Callable[..., Any]) -> Callable[..., Any]:
     def text(machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = prepared(machine, args)
-        bounds.weighed(*given)
+        machine.weigh(*given)
         if len(given) > 1:
             bounds.spec_within(str(given[1]))
         return machine.native(function, *given)
@@ -459,7 +466,7 @@ def _print(machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> N
     if any(name not in ("sep", "end", "flush") for name in kwargs):
         raise NotModelledError("print to a file")
     separator = kwargs.get("sep")
-    bounds.weighed(*args)
+    machine.weigh(*args)
     parts = [str(machine.native(str, value)) for value in args]
     machine.log("print", "", bounds.checked((" " if separator is None else str(separator)).join(parts)))
 

@@ -67,8 +67,8 @@ def _operated(
     functions: dict[type[ast.operator], Callable[[Any, Any], Any]],
 ) -> Any:
     _known(left, right)
-    bounds.weighed(left)
-    bounds.weighed(right)
+    machine.weigh(left)
+    machine.weigh(right)
     if isinstance(operation, ast.Mult):
         bounds.repeatable(left, right)
     elif isinstance(operation, ast.Pow):
@@ -87,6 +87,7 @@ def formatted(machine: Machine, template: Any, values: Any) -> Any:
     if not isinstance(template, str):
         raise NotModelledError("a format of bytes")
     parts = values if isinstance(values, tuple) else (values,)
+    machine.weigh(template, *parts)
     bounds.fillable(template, parts, template.count("%"))
     return machine.native(operator.mod, template, values)
 
@@ -128,8 +129,8 @@ def compare(machine: Machine, operation: ast.cmpop, left: Any, right: Any) -> An
     if isinstance(operation, (ast.In, ast.NotIn)):
         return contains(machine, right, left) == isinstance(operation, ast.In)
     _known(left, right)
-    bounds.weighed(left)
-    bounds.weighed(right)
+    machine.weigh(left)
+    machine.weigh(right)
     return machine.native(_ORDERED[type(operation)], left, right)
 
 
@@ -152,11 +153,13 @@ def contains(machine: Machine, holder: Any, item: Any) -> bool:
     if isinstance(holder, Environ):
         return environment.read(machine, item) is not None
     _known(holder)
-    bounds.weighed(item)
+    machine.weigh(item)
+    if isinstance(holder, range) and not isinstance(item, int) and len(holder) > bounds.MAX_ITEMS:
+        raise NotModelledError("a very long range")
     if isinstance(holder, (Instance, Class)):
         return bool(machine.native(operator.contains, holder, item))
     if isinstance(holder, (list, tuple)):
-        bounds.weighed(holder)
+        machine.weigh(holder)
     elif not isinstance(holder, (str, bytes, dict, set, frozenset, range, type({}.keys()), type({}.values()))):
         if holder is None or isinstance(holder, (bool, int, float)):
             raise machine.error(TypeError(f"argument of type '{machine.type_name(holder)}' is not iterable"))
@@ -182,7 +185,7 @@ def subscript(machine: Machine, holder: Any, key: Any) -> Any:
         return External("typing.Generic")
     if not hasattr(type(holder), "__getitem__"):
         raise machine.error(TypeError(f"'{machine.type_name(holder)}' object is not subscriptable"))
-    bounds.weighed(key)
+    machine.weigh(key)
     return machine.native(operator.getitem, holder, key)
 
 
@@ -204,7 +207,7 @@ def assign_item(machine: Machine, holder: Any, key: Any, value: Any) -> None:
         environment.write(machine, key, value)
         return
     _known(holder, key)
-    bounds.weighed(key)
+    machine.weigh(key)
     if not hasattr(type(holder), "__setitem__"):
         raise machine.error(TypeError(f"'{machine.type_name(holder)}' object does not support item assignment"))
     if isinstance(key, slice):
@@ -221,7 +224,7 @@ def delete_item(machine: Machine, holder: Any, key: Any) -> None:
         environment.write(machine, key, None)
         return
     _known(holder, key)
-    bounds.weighed(key)
+    machine.weigh(key)
     machine.native(operator.delitem, holder, key)
 
 

@@ -17,12 +17,11 @@ else:
 
 _MAX_COST = 50_000_000
 _MAX_PATTERN = 5_000
-_UNBOUNDED = 64
 _REPEATS = tuple(getattr(sre, name) for name in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT") if hasattr(sre, name))
 
 
-def ends_soon(pattern: str | bytes | re.Pattern[Any], text: str | bytes, flags: int = 0) -> None:
-    """Stop unless the number of ways to match is small: repeats multiply by the longest run that each can take.
+def ends_soon(pattern: str | bytes | re.Pattern[Any], text: str | bytes, flags: int = 0) -> int:
+    """What a match costs at most, in characters gone through. Stops unless the number of ways to match is small: repeats multiply by the longest run that each can take.
 
     A repeat whose body repeats or branches is refused, since such ones can take exponential time.
     """
@@ -34,29 +33,31 @@ def ends_soon(pattern: str | bytes | re.Pattern[Any], text: str | bytes, flags: 
         parsed = parser.parse(source, flags & ~re.DEBUG)
     except (re.error, ValueError, TypeError, OverflowError, RecursionError):
         # compiling it raises the exception that the program would see
-        return
+        return 0
     cost = len(text) + 1
     for part in _repeats(parsed):
-        cost *= _longest_run(part, text) + 1
+        cost *= part if isinstance(part, int) else _longest_run(part, text) + 1
         if cost > _MAX_COST:
             raise NotModelledError(f"the regular expression {source!r:.60} on a text of {len(text)} characters")
+    return cost // 10
 
 
 def _repeats(parsed: Any) -> list[Any]:
-    """Bodies of what repeats often or without bound, anywhere in the expression."""
+    """Bodies of what repeats, anywhere in the expression, and of what may be one of several its number of choices."""
     found: list[Any] = []
     for operation, argument in parsed:
         if operation in _REPEATS:
-            _, most, body = argument
-            if int(most) >= _UNBOUNDED or int(most) > 1:
+            least, most, body = argument
+            if int(most) > 1:
                 if not _is_simple(body):
                     raise NotModelledError("a regular expression with a repeat inside a repeat")
                 found.append(body)
             else:
-                found += _repeats(body)
+                found += [2 - int(least), *_repeats(body)]
         elif operation is sre.SUBPATTERN:
             found += _repeats(argument[-1])
         elif operation is sre.BRANCH:
+            found.append(len(argument[1]))
             for branch in argument[1]:
                 found += _repeats(branch)
         elif operation in (sre.ASSERT, sre.ASSERT_NOT):

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gpuwhy.model.fact import Facts
-from gpuwhy.source.replay.machine import Machine, shown
+from gpuwhy.source.replay.machine import UNFORESEEN, Machine, shown
 from gpuwhy.source.replay.oracle import Oracle
 from gpuwhy.source.replay.outcome import NeedsFact, NotModelled, Outcome, Place, Raised, Replay, Returned
 from gpuwhy.source.replay.scopes import Scope
 from gpuwhy.source.replay.sources import SourceOfModules
-from gpuwhy.source.replay.stops import NeedsFactError, NotModelledError, ReplayedError, StopReplayError
+from gpuwhy.source.replay.stops import Jump, NeedsFactError, NotModelledError, ReplayedError, StopReplayError
 from gpuwhy.source.replay.values import Called, Frame, Module, Native
 
 MAX_STEPS = 400_000
@@ -67,8 +67,8 @@ def _outcome(machine: Machine, name: str, expression: ast.expr | None, arguments
         return NeedsFact(stop.key, stop.place or machine.place(module.frame), stop.command)
     except NotModelledError as stop:
         return NotModelled(stop.what, stop.place or machine.place(module.frame))
-    except (RecursionError, MemoryError) as error:
-        return NotModelled(f"code that ends in a {type(error).__name__}", machine.place(module.frame))
+    except (Jump, MemoryError, *UNFORESEEN) as error:
+        return NotModelled(f"{type(error).__name__} in the replay", machine.place(module.frame))
 
 
 def _value(machine: Machine, module: Module, expression: ast.expr, arguments: tuple[Any, ...]) -> Any:

@@ -40,7 +40,11 @@ class ReplayedError(Exception):
         self.stack = stack
 
 
-class ReturnJump(Exception):  # noqa: N818
+class Jump(Exception):  # noqa: N818
+    """``return``, ``break`` or ``continue`` on its way to where it leads."""
+
+
+class ReturnJump(Jump):
     """``return`` on its way to the call."""
 
     def __init__(self, value: Any) -> None:
@@ -48,9 +52,9 @@ class ReturnJump(Exception):  # noqa: N818
         self.value = value
 
 
-class BreakJump(Exception):  # noqa: N818
+class BreakJump(Jump):
     """``break`` on its way to the loop."""
 
 
-class ContinueJump(Exception):  # noqa: N818
+class ContinueJump(Jump):
     """``continue`` on its way to the loop."""

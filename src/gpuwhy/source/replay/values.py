@@ -125,10 +125,12 @@ class Lazy:
 class Module:
     """A module whose code is interpreted. ``state`` is ``unloaded``, ``loading``, ``loaded`` or ``failed``."""
 
-    __slots__ = ("frame", "names", "source", "state")
+    __slots__ = ("frame", "names", "otherwise", "source", "state")
 
     def __init__(self, source: ModuleSource) -> None:
         self.source = source
+        self.otherwise: frozenset[str] | None = None
+        """Names that a package binds to something else than a submodule; found when first asked for."""
         self.names: dict[str, Any] = {
             "__name__": source.name,
             "__file__": source.path,
