@@ -124,3 +124,25 @@ def test_an_engine_without_a_backend_for_the_gpu_refuses_itself(judge_report: Ju
 def test_nim_has_no_profile_for_the_gpu(judge_report: Judge, finding: Find) -> None:
     text = "ERROR utils.py:21] Could not find a profile that is currently runnable with the detected hardware. Please check the system information below and make sure you have enough GPUs.\n"
     assert finding(judge_report(text), "arch-unsupported-by-library").component == "nim"
+
+
+def test_a_kernel_whose_blocks_do_not_fit(judge_report: Judge, finding: Find) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.12/site-packages/vllm/attention/ops/prefix_prefill.py", line 812, in context_attention_fwd\n    _fwd_kernel[grid](\n'
+        '  File "/opt/venv/lib/python3.12/site-packages/triton/compiler/compiler.py", line 401, in _init_handles\n    raise OutOfResources(\n'
+        "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 131072, Hardware limit: 101376. Reducing block sizes or `num_stages` may help.\n"
+    )
+    found = finding(judge_report(text), "arch-unsupported-by-library")
+    assert (found.component, found.certainty) == ("vllm", Certainty.LIKELY)
+
+
+def test_turbomind_has_no_kernel_for_the_gpu(judge_report: Judge, finding: Find) -> None:
+    text = "[TM][FATAL] [Gemm2] No feasible kernel found for the problem: sm70_f16_u4g128_f16_tnn_1x10240x8192_1\nAborted (core dumped)\n"
+    found = finding(judge_report(text), "arch-unsupported-by-library")
+    assert found.component == "lmdeploy"
+    assert "7.0" in found.title
+
+
+def test_cublaslt_that_refuses(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report("Exception: cublasLt ran into an error!\n"), "arch-unsupported-by-library")
+    assert found.component == "bitsandbytes"

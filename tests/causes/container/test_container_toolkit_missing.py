@@ -127,3 +127,9 @@ def test_a_pod_that_waited_for_a_gpu_and_got_one(judge_report: Judge) -> None:
     placed = "Normal  Scheduled  4m  default-scheduler  Successfully assigned llm/vllm-0 to gpu-node-2\n"
     assert CAUSE in names(judge_report(waiting))
     assert CAUSE not in names(judge_report(waiting + placed))
+
+
+def test_a_cdi_specification_of_an_older_driver(judge_report: Judge, finding: Find) -> None:
+    text = "Error: OCI runtime error: crun: cannot stat `/usr/lib64/libEGL_nvidia.so.550.90.07`: No such file or directory\n"
+    found = finding(judge_report(text), "container-toolkit-missing")
+    assert "CDI specification" in [each.name for each in found.remedies]

@@ -189,3 +189,8 @@ def test_a_fault_whose_device_is_given_as_amd_writes_it(judge_report: Judge, fin
         "[ 8123.110] AMD-Vi: Event logged [IO_PAGE_FAULT device=0000:41:00.0 domain=0x0021 address=0x3fff80000000 flags=0x0030]\n"
     )
     assert finding(judge_report(text), "p2p-iommu").certainty is Certainty.LIKELY
+
+
+def test_the_driver_refuses_peers(judge_report: Judge, finding: Find) -> None:
+    text = "bare:18:33 [1] transport/p2p.cc:275 NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'\n"
+    assert finding(judge_report(text), "p2p-iommu").certainty is Certainty.POSSIBLE

@@ -132,3 +132,10 @@ def test_the_program_that_cannot_read_the_variable_is_named(judge_report: Judge,
 def test_the_web_interface_finds_no_gpu(judge_report: Judge, finding: Find) -> None:
     text = "RuntimeError: Torch is not able to use GPU; add --skip-torch-cuda-test to COMMANDLINE_ARGS variable to disable this check\n"
     assert finding(judge_report(text), "no-device-visible").missing
+
+
+def test_unsloth_finds_no_accelerator(judge_report: Judge, finding: Find) -> None:
+    text = "NotImplementedError: Unsloth cannot find any torch accelerator? You need a GPU.\n"
+    told = {"env.CUDA_VISIBLE_DEVICES": "", "nvidia_smi.host": "ok"}
+    judged = judge_report(text, told)
+    assert judged.findings[0] is finding(judged, "no-device-visible")

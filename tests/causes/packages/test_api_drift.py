@@ -167,3 +167,19 @@ def test_a_class_of_a_grammar_library(judge_report: Judge, finding: Find) -> Non
         ),
     )
     assert finding(judge_report(text), CAUSE).component == "xgrammar"
+
+
+def test_scripts_of_datasets(judge_report: Judge, finding: Find) -> None:
+    found = finding(
+        judge_report("RuntimeError: Dataset scripts are no longer supported, but found mmlu.py\n"), "api-drift"
+    )
+    assert found.component == "datasets"
+    assert any(each.name == "datasets" and "<4" in (each.value or "") for each in found.remedies)
+
+
+def test_a_connector_of_another_release(judge_report: Judge, finding: Find) -> None:
+    text = (
+        'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.12/site-packages/vllm/distributed/kv_transfer/kv_connector/v1/lmcache_connector.py", line 110, in get_finished\n'
+        "    return self._lmcache_engine.get_finished(finished_req_ids)\nAttributeError: 'LMCacheConnectorV1Impl' object has no attribute 'get_finished'\n"
+    )
+    assert finding(judge_report(text), "api-drift").component == "lmcache"

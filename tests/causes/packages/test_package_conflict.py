@@ -214,3 +214,34 @@ def test_a_compiled_part_that_is_missed_at_its_first_use(judge_report: Judge, fi
     found = finding(judge_report("CUDA extension not installed.\nNameError: name 'quant_cuda' is not defined\n"), CAUSE)
     assert (found.component, found.certainty) == ("gptq-for-llama", Certainty.POSSIBLE)
     assert CAUSE not in names(judge_report("NameError: name 'my_cuda' is not defined\n"))
+
+
+@pytest.mark.parametrize(("text", "component"), [
+    ("ImportError: Using `low_cpu_mem_usage=True` or a `device_map` requires Accelerate: `pip install 'accelerate>=0.26.0'`\n", "accelerate"),
+    ("ImportError: Loading an AWQ quantized model requires auto-awq library (`pip install autoawq`)\n", "autoawq"),
+    ("ImportError: LlamaTokenizer requires the SentencePiece library but it was not found in your environment.\n", "sentencepiece"),
+    ("ImportError: FlashAttention2 has been toggled on, but it cannot be used due to the following error: the package flash_attn seems to be not installed.\n", "flash-attn"),
+    ("ImportError: Unsloth: Please install vLLM before enabling `fast_inference`!\n", "vllm"),
+    ("ImportError: vllm is not installed. Please install vllm to use it.\n", "vllm"),
+    ("AssertionError: Paged attention required Flash Attention 2.5.7 or later\n", "flash-attn"),
+    ("RuntimeError: triton==3.0.0 is required but found triton==2.1.0\n", "triton"),
+])  # fmt: skip
+def test_a_program_says_what_it_lacks(judge_report: Judge, finding: Find, text: str, component: str) -> None:
+    assert finding(judge_report(text), CAUSE).component == component
+
+
+@pytest.mark.parametrize("text", [
+    "RuntimeError: CUDA is not installed. Please install the CUDA toolkit.\n",
+    "INFO: flashinfer is not installed. Please install it for the best performance.\n",
+    "ImportError: xformers is not installed. Please install xformers to use it.\n",
+])  # fmt: skip
+def test_near_miss_what_is_said_to_be_absent(judge_report: Judge, text: str) -> None:
+    judged = judge_report(text, {"packages.xformers": "0.0.32"})
+    assert CAUSE not in names(judged)
+
+
+def test_a_runtime_whose_build_has_no_provider_for_the_gpu(judge_report: Judge, finding: Find) -> None:
+    text = "UserWarning: Specified provider 'CUDAExecutionProvider' is not in available provider names.Available providers: 'CPUExecutionProvider'\n"
+    found = finding(judge_report(text), CAUSE)
+    assert found.certainty is Certainty.POSSIBLE
+    assert ("package", "onnxruntime", "remove") in remedies(found)

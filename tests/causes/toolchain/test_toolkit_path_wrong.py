@@ -122,3 +122,13 @@ def test_the_root_of_nvshmem_is_not_found(judge_report: Judge, finding: Find) ->
     found = finding(judge_report("AssertionError: Failed to find NVSHMEM\n"), "toolkit-path-wrong")
     assert found.component == "deepep"
     assert ("env", "NVSHMEM_DIR") in [(each.kind, each.name) for each in found.remedies]
+
+
+def test_a_header_of_cutlass(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "/opt/venv/lib/python3.12/site-packages/deep_gemm/include/deep_gemm/common/utils.cuh:4:10: fatal error: cute/arch/cluster_sm90.hpp: No such file or directory\n"
+        "compilation terminated.\n"
+    )
+    found = finding(judge_report(text), "toolkit-path-wrong")
+    assert found.component == "deepgemm"
+    assert "submodule" in (found.remedies[0].value or "")

@@ -45,6 +45,13 @@ _REFUSALS = (
         r"(?:No valid (?:MLA )?attention backend found|is not valid for this configuration).{0,3000}?compute capability not supported",
     ),
     says("release-of-attention", "supported", r"[Oo]nly (?:be )?supported (?:in|with|by|on) (?:FlashAttention|flash[-_ ]?attn)[ -]?(?:v|version )?[34]\b|requires? (?:FlashAttention|flash[-_ ]?attn|FA)[ -]?[34]\b"),
+    says("no-feasible-kernel", "no feasible kernel found", r"No feasible kernel found for the problem: sm(?P<sm>\d{2,3})"),
+    says(
+        "block-does-not-fit",
+        ("out of resource: shared memory", "dynamic shared memory size to"),
+        r"out of resource: shared memory, Required: \d{1,9}, Hardware limit: \d{1,9}|Failed to set the (?:allowed )?dynamic shared memory size to \d{1,9}",
+    ),
+    says("cublaslt-refuses", "cublaslt ran into an error!"),
     says("no-profile-of-nim", "could not find a profile that is currently runnable"),
     says("cudnn-refuses", "cudnn_status_not_supported_arch_mismatch"),
     says("fp8-cache-without-kernel", "fp8 kv", r"does(?: not|n't) support fp8 kv[- ]?cache on this (?:device|GPU)"),
@@ -189,7 +196,7 @@ def _refused(case: Case, gpus: Gpus | Unknown) -> Judgement:
         component,
         capability,
         Certainty.PROVEN if is_sure else Certainty.LIKELY,
-        45 if match.sign == "cudnn-refuses" else 75,
+        45 if match.sign in ("cudnn-refuses", "cublaslt-refuses") else 75,
         gpus.evidence if isinstance(gpus, Gpus) else (),
     )
 
@@ -203,7 +210,13 @@ def _first_refusal(case: Case) -> Match | None:
     return next(said_again, first)
 
 
-_WITH_OTHER_CAUSES = ("release-of-attention", "cudnn-refuses", "no-profile-of-nim")
+_WITH_OTHER_CAUSES = (
+    "release-of-attention",
+    "cudnn-refuses",
+    "no-profile-of-nim",
+    "block-does-not-fit",
+    "cublaslt-refuses",
+)
 """Refusals that a missing package or a dropped generation explains as well."""
 
 
@@ -213,6 +226,14 @@ def _refusing(case: Case, match: Match) -> str | None:
         return "cudnn"
     if match.sign == "no-profile-of-nim":
         return "nim"
+    if match.sign == "cublaslt-refuses":
+        return "bitsandbytes"
+    if match.sign == "no-feasible-kernel":
+        return case.component_near(match, "lmdeploy")
+    if match.sign == "block-does-not-fit":  # whose kernel it is: Triton and TVM only launch it
+        frames = (components.component_of_module(frame.path) for frame in reversed(match.frames))
+        owner = next((each for each in frames if each not in (None, "triton", "torch", "tvm", "python")), None)
+        return owner or case.component_near(match, case.engine or "triton")
     if match.sign in ("release-of-attention", "no-backend-for-gpu"):  # the engine refuses, not the library it names
         owner = next((c for frame in reversed(match.frames) if (c := components.component_of_module(frame.path))), None)
         return owner or case.engine or "vllm"

@@ -45,8 +45,8 @@ _BUILD = re.compile(r"docker(?:x)? (?:buildx? )?build\b|Dockerfile:\d|^#\d{1,3} 
         says("apptainer-finds-nothing", "could not find any nv files", r"Could not find any nv files on this host"),
         says(
             "engine-finds-no-gpu",
-            ("failed to infer device type", "no accelerator (", "no usable gpu found", "no gpu detected", "no gpus found", "cuda is not available", "torch.cuda.is_available() is false", "no compatible gpus were discovered", "no cuda runtime is found", "no supported device detected", "device string must not be empty", "no nvidia gpu detected", "no nvidia gpu"),
-            r"Failed to infer device type|No accelerator \([^)]{1,80}\) is available|no usable GPU found|no (?:NVIDIA )?GPUs? (?:detected|found)|no compatible GPUs were discovered|No CUDA runtime is found|No supported device detected|Device string must not be empty|torch\.cuda\.is_available\(\) is False|(?:Error|Exception)\b[^\n]{0,40}CUDA is not available",
+            ("failed to infer device type", "no accelerator (", "no usable gpu found", "no gpu detected", "no gpus found", "cuda is not available", "torch.cuda.is_available() is false", "no compatible gpus were discovered", "no cuda runtime is found", "no supported device detected", "device string must not be empty", "no nvidia gpu detected", "no nvidia gpu", "cannot find any torch accelerator"),
+            r"Failed to infer device type|No accelerator \([^)]{1,80}\) is available|no usable GPU found|no (?:NVIDIA )?GPUs? (?:detected|found)|no compatible GPUs were discovered|No CUDA runtime is found|No supported device detected|Device string must not be empty|torch\.cuda\.is_available\(\) is False|(?:Error|Exception)\b[^\n]{0,40}CUDA is not available|cannot find any torch accelerator",
         ),
         says("built-without-cuda", ("built with cpu", "not compiled with cuda", "compiled without gpu", "+cpu"), r"built with CPU|not compiled with CUDA|compiled without (?:GPU|CUDA)|vllm\W{1,12}\d[\w.]{1,20}\+cpu"),
         errors.INSUFFICIENT,

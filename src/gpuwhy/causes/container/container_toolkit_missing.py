@@ -36,8 +36,8 @@ _ROOTLESS = re.compile(r"rootless|\.config/docker|/run/user/\d{1,6}/(?:docker|po
         ),
         says(
             "no-cdi-devices",
-            ("unresolvable cdi devices", "cdi device injection failed", "failed to inject cdi", "cdi devices from", "gpu vendor"),
-            r"failed to discover GPU vendor from CDI|no known GPU vendor found|unresolvable CDI devices?(?: (?P<device>\S{1,80}))?|CDI device injection failed|failed to inject (?:CDI )?devices",
+            ("unresolvable cdi devices", "cdi device injection failed", "failed to inject cdi", "cdi devices from", "gpu vendor", "cannot stat", "stat /usr/lib"),
+            r"failed to discover GPU vendor from CDI|no known GPU vendor found|unresolvable CDI devices?(?: (?P<device>\S{1,80}))?|CDI device injection failed|failed to inject (?:CDI )?devices|\bstat \W?/usr/lib\S{0,100}/lib(?:EGL_nvidia|GLX_nvidia|cuda|nvcuvid|nvidia-[\w-]{2,40})\.so\.\d{3}\.[\d.]{2,10}\W{0,3}: [Nn]o such file",
         ),
         says(
             "hook-without-driver",

@@ -38,6 +38,7 @@ _OTHER_STAGE = re.compile(
     signs=[
         says("iommu-fault", ("io_page_fault", "dmar:", "fault reason"), r"IO_PAGE_FAULT|DMAR: .{0,60}[Ff]ault|\[fault reason"),
         says("unverified", ("verification error", "test failed!"), r"Verification error @ element|simpleP2P.{0,200}Test failed"),
+        says("peer-refused", "peer access is not supported between", r"(?:NCCL WARN|transport/p2p|cudaDeviceEnablePeerAccess|Test CUDA failure).{0,200}peer access is not supported between"),
         says("watchdog", "watchdog caught collective operation timeout"),
         says("initialised", ("init complete", "connected all rings", "connected all trees", "nccl version"), r"Init COMPLETE|Connected all (?:rings|trees)|NCCL version \d|NCCL INFO comm"),
         says("peer-table", ("access peer device", "p2p connectivity matrix", "topo -m"), r"CAN(?:NOT)? Access Peer Device|P2P Connectivity Matrix|nvidia-smi topo"),
@@ -120,6 +121,9 @@ def _lead(case: Case, asked: Order, path: PeerPath) -> Seen | None:
     unverified = case.found("unverified")
     if unverified is not None:
         return of(unverified)
+    refused = case.found("peer-refused")
+    if refused is not None:
+        return of(refused)
     if asked.decided_by in ("a", "c", "d"):
         return None
     if asked.first_collective is not None:

@@ -45,10 +45,10 @@ _VALUE_SEEN = re.compile(r"CUDA_VISIBLE_DEVICES(?:\W{1,4}(?:is|was|to|set|to) ){
             "no-gpu-found",
             (
                 "failed to infer device type", "no supported device detected", "no accelerator (", "no visible gpu devices", "device string must not be empty", "torch.cuda.is_available() is false", "no gpus found", "no gpu found", "no gpus detected", "no gpu detected",
-                "no gpus available", "0 active drivers", "has no gpu available", "no nvidia gpu", "cuda is not available", "gpu is not available", "no cuda device", "no nvidia devices detected", "no devices found", "torch is not able to use gpu", "not able to use the gpu",
+                "no gpus available", "0 active drivers", "has no gpu available", "no nvidia gpu", "cuda is not available", "gpu is not available", "no cuda device", "no nvidia devices detected", "no devices found", "torch is not able to use gpu", "cannot find any torch accelerator", "not able to use the gpu",
             ),
             r"Failed to infer device type|No supported device detected|No accelerator \([^)]{1,80}\) is available|No visible GPU devices|Device string must not be empty|torch\.cuda\.is_available\(\) is False|no GPUs? (?:were )?(?:found|detected|available)\b|\b0 active drivers|has no GPU available|no NVIDIA GPUs? (?:found|detected|available)"
-            r"|(?:Error|Exception)\b[^\n]{0,40}(?:CUDA|GPU) is not available|no CUDA[- ]?(?:capable )?devices? (?:found|available|detected)|no nvidia devices detected|[Tt]orch is not able to use (?:the )?GPU",
+            r"|(?:Error|Exception)\b[^\n]{0,40}(?:CUDA|GPU) is not available|no CUDA[- ]?(?:capable )?devices? (?:found|available|detected)|no nvidia devices detected|[Tt]orch is not able to use (?:the )?GPU|cannot find any torch accelerator",
         ),
         errors.START_FAILS,
         says(

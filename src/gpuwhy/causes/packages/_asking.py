@@ -27,6 +27,8 @@ _OF_CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("httpx", re.compile(r"(?:Async)?Client|(?:Async)?HTTPTransport")),
     ("httpcore", re.compile(r"(?:Async)?ConnectionPool")),
     ("triton", re.compile(r"CompiledKernel|JITFunction|Autotuner|KernelMetadata|CudaDriver|ASTSource|AttrsDescriptor")),
+    ("lmcache", re.compile(r"LMCache\w{1,40}")),
+    ("nixl", re.compile(r"[Nn]ixl[_A-Za-z]{0,30}")),
     ("peft", re.compile(r"(?:Lora|Peft)\w{0,30}")),
     ("xgrammar", re.compile(r"TokenizerInfo|GrammarCompiler|GrammarMatcher|CompiledGrammar")),
     ("llguidance", re.compile(r"LLTokenizer|LLMatcher|LLInterpreter")),

@@ -66,9 +66,9 @@ CHECKS: tuple[Check, ...] = (
         "an installed package is older than the engine requires", direction="newer", strength=88,
     ),
     _check(
-        "required-but-found", "is required for a normal functioning of this module",
-        rf"(?P<package>{_NAME})(?P<spec>[<>=!~][^ ]{{1,60}}) is required for a normal functioning of this module, but found (?:{_NAME})==(?P<have>{_V})",
-        "an installed package is outside the range that transformers requires", other="transformers", strength=88,
+        "required-but-found", ("is required for a normal functioning of this module", "is required but found"),
+        rf"(?P<package>{_NAME})(?P<spec>[<>=!~][^ ]{{1,60}}) is required(?: for a normal functioning of this module,)? but found (?:{_NAME})==(?P<have>{_V})",
+        "an installed package is outside the range that another requires", strength=88,
     ),
     _check(
         "requires-but-found", "found",
@@ -217,6 +217,18 @@ CHECKS: tuple[Check, ...] = (
         rf"|requires (?:the )?[`'\"](?P<package5>{_NAME}?)(?P<spec5>[<>=!~]=\s?{_V})[`'\"]"
         rf"|(?<![\w.-])(?!(?i:cuda|nvcc|driver|capability|toolkit|sm_?\d*)\b)(?P<package4>{_NAME})(?: version)? (?P<want4>{_V}) or (?:later|higher|newer|above) is required(?:.{{0,60}}?(?P<have4>{_V}))?)",
         "an installed package is of a release that another refuses", strength=70,
+    ),
+    _check(
+        "attention-release-required", ("flash attention", "flash-attention", "flash_attn", "flash-attn"),
+        r"\brequire[sd]? (?:the )?[Ff]lash[ _-]?[Aa]tt(?:entio)?n (?:version )?(?:>=)? ?(?P<want>[2-4]\.\d[\w.]{0,12}) or (?:later|newer|higher|above)",
+        "a program requires a newer flash-attn than the one installed, or none is installed", "flash-attn", is_exact=False, strength=62, direction="newer",
+        why="the program looks for a release of flash-attn and finds none that suits",
+    ),
+    _check(
+        "provider-not-built-in", "is not in available provider names",
+        r"Specified provider '(?:CUDA|Tensorrt)ExecutionProvider' is not in available provider names",
+        "the installed onnxruntime is a build without CUDA, or the build for the CPU lies over the other", "onnxruntime", is_exact=False, strength=62,
+        why="the list of its providers has none for the GPU",
     ),
     _check(
         "no-metadata", "no package metadata was found for",

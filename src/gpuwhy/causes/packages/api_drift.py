@@ -73,9 +73,10 @@ _NOT_AN_API = frozenset({"common_ops", "transformers_modules", "intel_extension_
         says("operator-absent", "_opnamespace", r"'_OpNamespace' '(?P<namespace>\w{1,60})' object has no attribute '(?P<operator>\w{1,80})'"),
         says(
             "was-removed",
-            ("was removed in", "has been removed", "was a deprecated alias", "is no longer supported in"),
+            ("dataset scripts are no longer supported", "was removed in", "has been removed", "was a deprecated alias", "is no longer supported in"),
             r"[`'](?P<name>[\w.]{2,80})[`'] (?:was removed in (?:the )?(?P<package>NumPy|SciPy|pandas|[\w-]{3,30}) (?P<release>\d[\w.]{0,10})|was a deprecated alias)"
-            r"|(?:ImportError|AttributeError|RuntimeError|PydanticImportError): [`']?(?P<name2>[\w.:]{3,100})[`']? has been removed(?: (?:in|from) (?:version |V)?(?P<release2>\d[\w.]{0,10}))?",
+            r"|(?:ImportError|AttributeError|RuntimeError|PydanticImportError): [`']?(?P<name2>[\w.:]{3,100})[`']? has been removed(?: (?:in|from) (?:version |V)?(?P<release2>\d[\w.]{0,10}))?"
+            r"|(?P<scripts>Dataset scripts) are no longer supported, but found",
         ),
     ],
 )  # fmt: skip
@@ -170,10 +171,17 @@ def _module_attribute(case: Case) -> Drift | None:
     return None
 
 
+_SCRIPTS = ApiChange("datasets", "datasets", "dataset scripts", gone=True, release="4.0")
+
+
 def _was_removed(case: Case) -> Drift | None:
     for match in _own(case, "was-removed"):
         if match.event is None or match.event.kind == "warning":
             continue
+        if match.group("scripts"):
+            return Drift(
+                match, "support of dataset scripts", Asking("datasets", USER_PROGRAM), Certainty.PROVEN, 80, _SCRIPTS
+            )
         name = match.group("name") or match.group("name2") or ""
         package = (match.group("package") or name.partition(".")[0]).lower()
         provider = "numpy" if package in ("np", "numpy") else package_of(package)

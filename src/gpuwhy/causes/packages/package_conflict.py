@@ -51,6 +51,17 @@ _ASKED_BY_A_MODEL = says(
     r"requires the following packages that were not found in your environment: (?P<package>[A-Za-z][\w.-]{1,60}?)(?=[.,;]?(?:\s|$))",
 )
 """What transformers says before it runs the code of a model's repository."""
+_SAID_TO_BE_ABSENT = says(
+    "said-to-be-absent",
+    ("pip install", "not found in your environment", "seems to be not installed", "is not installed", "please install"),
+    r"(?:ImportError|ModuleNotFoundError|ValueError|RuntimeError): .{0,260}?(?:"
+    r"\brequires? .{0,120}?\bpip3? install (?:-U |--upgrade )?['\"]?(?P<package>[A-Za-z][\w-]{1,50})(?P<spec>[<>=!~]=?[\d.]{1,12})?"
+    r"|\brequires? the (?P<package2>[A-Za-z][\w-]{1,50}) library but it was not found in your environment"
+    r"|the package (?P<package3>[A-Za-z][\w-]{1,50}) seems to be not installed"
+    r"|\b(?P<package4>[A-Za-z][\w-]{1,50}) is not installed[.,;]? ?(?:[Pp]lease|[Ii]nstall|[Rr]un|[Tt]ry)"
+    r"|[Pp]lease (?:pip )?install (?P<package5>[A-Za-z][\w-]{1,50}) (?:before|first|to use|to enable))",
+)
+"""A guarded import, as a program tells of it itself."""
 _UNBUILT = says(
     "compiled-part-unbuilt",
     ("is not defined", "cuda extension not installed"),
@@ -68,7 +79,7 @@ _COMPILED = re.compile(r"_(?:cuda|cpp|ext|C|ops|kernels?|gpu|engine)(?:_\w{1,12}
         "api-drift",
         "abi-mismatch",
     ),
-    signs=[*(check.sign for check in CHECKS), _ABSENT, _ASKED_BY_A_MODEL, _UNBUILT],
+    signs=[*(check.sign for check in CHECKS), _ABSENT, _ASKED_BY_A_MODEL, _UNBUILT, _SAID_TO_BE_ABSENT],
 )
 def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
     """Installed packages are of releases that do not belong together; a check, a collision or a notice says so.
@@ -101,7 +112,7 @@ def package_conflict(case: Case, torch: Torch | Unknown) -> Judgement:
     """
     conflicts = [found for check in CHECKS if (found := _read(case, check)) is not None]
     if not conflicts:
-        return _asked_by_a_model(case) or _dependency_absent(case) or _unbuilt(case)
+        return _asked_by_a_model(case) or _dependency_absent(case) or _unbuilt(case) or _said_to_be_absent(case)
     if len(conflicts) > 1:  # the installer's headline says less than the line that names the packages
         conflicts = [each for each in conflicts if each.check.sign.name != "pip-unresolvable"]
     best = max(
@@ -290,6 +301,36 @@ def _unbuilt(case: Case) -> Judgement:
     )  # fmt: skip
 
 
+def _said_to_be_absent(case: Case) -> Judgement:
+    """A program says that a package is not installed which it needs for what was asked of it."""
+    for match in case.all(_SAID_TO_BE_ABSENT.name):
+        component = _component(_group(match, "package"))
+        if match.is_code or not parts.is_failure(case, match) or component is None or component in _NO_PACKAGES:
+            continue
+        name = parts.distribution_of(component, case)
+        known = case.fact(f"packages.{name}")
+        quoted = case.evidence(match, f"{name} is not found in this environment")
+        if isinstance(known, Fact) and known.value is not None:
+            return RuledOut(f"{name} {known.value} is installed", (quoted, known.evidence))
+        asked = case.missing(f"packages.{name}", "whether it is installed in the environment of the service", f"python -m pip show {name}")  # fmt: skip
+        value = match.group("spec") or parts.constraint_for(case, name) or ("match:torch" if component in _BUILT_AGAINST_TORCH else "")  # fmt: skip
+        return Verdict(
+            certainty=Certainty.LIKELY,
+            component=component,
+            title=f"{name}, which this start needs, is not installed in this environment",
+            chain=(Link(f"The program does without {name} until an option or a model asks for it", quoted),),
+            evidence=(quoted,),
+            explains=case.explains(match),
+            missing=(asked,) if asked is not None else (),
+            rivals=("import-shadowed", "abi-mismatch"),
+            remedies=(_package(name, value, f"Install {name} into the environment that runs the program"),),
+            not_remedies=(NotARemedy("installing it for another Python", "the program sees the packages of its own environment only"),),
+            strength=60,
+        )  # fmt: skip
+    return None
+
+
+_NO_PACKAGES = frozenset({"cuda-toolkit", "driver", "cuda", "nvidia", "gpu", "it", "this", "the", "docker", "container-engine", "nvidia-container-toolkit", "which", "that", "torch"})  # fmt: skip
 _PACKAGE_OF_PART = {"quant_cuda": "gptq-for-llama", "flash_attn_func": "flash-attn", "flash_attn_varlen_func": "flash-attn", "vllm_ops": "vllm", "xops": "xformers"}  # fmt: skip
 _BUILT_AGAINST_TORCH = frozenset({"flash-attn", "mamba-ssm", "causal-conv1d", "xformers"})
 
@@ -455,6 +496,11 @@ def _special(conflict: Conflict) -> tuple[Remedy, ...]:
         return (_package("ray", f"=={conflict.want}" if conflict.want else "match:cluster", "Run one release of Ray and Python on every node (one image)"),)  # fmt: skip
     if name == "python-too-old":
         return (Remedy(kind="package", name="python", value=conflict.want or "another", summary=f"Make an environment with Python {conflict.want or 'of a supported release'}", cost="a fresh environment"),)  # fmt: skip
+    if name == "provider-not-built-in":
+        return (
+            _package("onnxruntime", "remove", "Remove the build for the CPU (onnxruntime): it overwrites the other's files"),
+            _package("onnxruntime-gpu", "reinstall", "Then install onnxruntime-gpu again, in the release for the CUDA that is here", rank=1),
+        )  # fmt: skip
     if name == "torch-libraries-absent":
         return (_package("torch", "CUDA build", "Install a CUDA build of torch in place of the CPU build", rank=0),)
     return ()

@@ -73,8 +73,8 @@ _NVCC_PATH = r"(?P<path>[^\s'\"`]{0,200}/bin/(?:nvcc|ptxas|cicc)(?:/[^\s'\"`]{1,
         ),
         says(
             "library-root-missing",
-            ("nvshmem", "cudnn", "cutlass", "nccl"),
-            r"\b(?P<variable>(?:NVSHMEM|CUDNN|CUTLASS|NCCL)_(?:DIR|HOME|ROOT|PATH|ROOT_DIR))\b[^\n]{0,60}(?:does not exist|not found|invalid|is not a directory|no such file)|\b(?:Failed|Unable) to find (?P<library>NVSHMEM|CUTLASS|NCCL|CUDNN)\b",
+            ("nvshmem", "cudnn", "cutlass", "nccl", "error: cute/"),
+            r"\b(?P<variable>(?:NVSHMEM|CUDNN|CUTLASS|NCCL)_(?:DIR|HOME|ROOT|PATH|ROOT_DIR))\b[^\n]{0,60}(?:does not exist|not found|invalid|is not a directory|no such file)|\b(?:Failed|Unable) to find (?P<library>NVSHMEM|CUTLASS|NCCL|CUDNN)\b|fatal error: (?P<cutlass>(?:cute|cutlass)/[\w./]{2,80}): No such file",
         ),
     ],
 )
@@ -496,7 +496,33 @@ def _asking_for_root(case: Case, lead: Match, variable: str) -> str | None:
     return "deepep" if near in (None, "nvshmem") and variable.startswith("NVSHMEM") else near
 
 
+def _cutlass(case: Case, lead: Match) -> Verdict:
+    """CUTLASS is all headers; libraries carry it as a submodule, which a plain clone or a source archive leaves empty."""
+    quoted = case.evidence(lead, "a header of CUTLASS, which is no part of the toolkit")
+    component = case.component_near(lead)
+    return Verdict(
+        certainty=Certainty.POSSIBLE,
+        component=component,
+        title=f"{component or 'The build'} does not find CUTLASS where it looks",
+        chain=(
+            Link("The submodule is empty, or its folder is not given to the compiler", inferred("nobody looked")),
+            Link("The first header of CUTLASS is not found", quoted),
+        ),
+        evidence=(quoted,),
+        explains=case.explains(lead),
+        missing=tuple(m for m in (case.missing("files.third-party/cutlass/include", "whether the submodule was fetched", "ls third-party/cutlass/include third_party/cutlass/include"),) if m),
+        rivals=("toolkit-incomplete", "package-conflict"),
+        remedies=(
+            Remedy(kind="files", name="third-party/cutlass", value="git submodule update --init --recursive", summary="Fetch the submodule, and build again (or install the published wheel, which carries the headers)"),
+            Remedy(kind="env", name="CUTLASS_PATH", value="a checkout of CUTLASS", rank=1, is_sure=False, summary="Or point the build at a checkout of CUTLASS"),
+        ),
+        strength=60,
+    )  # fmt: skip
+
+
 def _library_root(case: Case, lead: Match) -> Verdict:
+    if lead.group("cutlass"):
+        return _cutlass(case, lead)
     variable = lead.group("variable") or f"{lead.group('library') or ''}_DIR".upper()
     quoted = case.evidence(lead, "the root that was looked in")
     return Verdict(
