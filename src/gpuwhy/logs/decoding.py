@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuwhy.logs import charsets
+from gpuwhy.logs import charsets, environ_dumps
 
 CHUNK = 1 << 20
 MAGIC = (
@@ -62,14 +62,15 @@ def _decoded(data: bytes, notes: list[str]) -> str | None:
         data = charsets.narrowed(data)
     if _binary_share(data) > BINARY_SHARE:
         return None
-    zeros = data.count(0)
-    if zeros:
-        notes.append(f"{zeros} NUL bytes left out")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         text = charsets.from_foreign(data, notes)
-    return charsets.repaired(text, notes)
+    text = environ_dumps.one_a_line(charsets.repaired(text, notes))
+    zeros = text.count("\x00")
+    if zeros:
+        notes.insert(0, f"{zeros} NUL bytes left out")
+    return text
 
 
 def _wide_encoding(data: bytes) -> str:
