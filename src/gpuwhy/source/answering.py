@@ -15,6 +15,7 @@ from gpuwhy.source.cache import Cache
 from gpuwhy.source.moved import where_is
 from gpuwhy.source.roots import Root
 from gpuwhy.source.tracing import Question, trace
+from gpuwhy.source.trees import uncollected
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -33,7 +34,15 @@ class Asked(msgspec.Struct, frozen=True):
 
 
 def answer(asked: Asked, on_first: Callable[[Trace], None] | None = None) -> tuple[Trace | Absence | Moved, bool]:
-    """The answer, and whether there is one. Raises QuestionError, OSError and UnreadableLog."""
+    """The answer, and whether there is one. Raises QuestionError, OSError and UnreadableLog.
+
+    For a process that ends with it: what was read stays in memory.
+    """
+    with uncollected(is_last=True):
+        return _answer(asked, on_first)
+
+
+def _answer(asked: Asked, on_first: Callable[[Trace], None] | None) -> tuple[Trace | Absence | Moved, bool]:
     roots = roots_of(asked.environments, asked.folders)
     cache = Cache.of_user()
     if asked.reads:

@@ -183,7 +183,13 @@ def _exits(statement: ast.stmt) -> Iterator[ast.stmt]:
             is_loop = isinstance(node, (ast.For, ast.AsyncFor, ast.While))
             blocks = [case.body for case in node.cases] if isinstance(node, ast.Match) else [node.body]
             for block in [*blocks, getattr(node, "orelse", [])]:
-                stack += [(each, jumps and not is_loop) for each in reversed(block)]
+                stack += [(each, jumps and not is_loop) for each in reversed(_live(block))]
+
+
+def _live(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A block up to the first statement that it never runs on from."""
+    ending = next((at for at, statement in enumerate(body) if terminates([statement])), len(body))
+    return body[: ending + 1]
 
 
 def terminates(body: list[ast.stmt]) -> bool:

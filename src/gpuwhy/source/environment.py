@@ -175,9 +175,9 @@ class Environment:
                 if touch and touch.is_read and _self_field(touch.key):
                     return True
                 called = node.func if isinstance(node, ast.Call) else None
-                inner = self._resolver.method(scope, _self_field(called)) if called is not None else None
-                if inner and self._uses_field(inner, scope, depth + 1):
-                    return True
+                for value in self._resolver.infer(called) if isinstance(called, ast.Attribute) else ():
+                    if value.kind == "bound" and self._uses_field(value.scope, scope, depth + 1):
+                        return True
         return False
 
     def descriptor_field(self, scope: Scope) -> str:

@@ -112,7 +112,9 @@ class Options:
     def _behind(self, node: ast.expr) -> list[Binding]:
         if isinstance(node, ast.Name):
             scope = self._resolver.lookup(node.id, scope_of(node))[1]
-            return scope.named(node.id) if scope else []
+            local = scope_of(node).function()
+            changed = [each for each in local.named(node.id) if each.kind == "mutation"] if local is not scope else []
+            return [*(scope.named(node.id) if scope else []), *changed]
         if isinstance(node, ast.Attribute):
             for value in self._resolver.infer(node.value):
                 if value.kind in ("class", "instance") and value.scope:

@@ -16,7 +16,17 @@ Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Callable: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 CALLABLES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+_SIGNS = (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
+"""Shared by all trees of the process, and without a place."""
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp)
+
+
+_LEAVES = frozenset({ast.Name, ast.Constant, ast.Pass, ast.Break, ast.Continue, ast.alias})
+_NOTED = frozenset({
+    ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.AsyncFor, ast.With, ast.AsyncWith, ast.Import,
+    ast.ImportFrom, ast.Global, ast.ExceptHandler, ast.Call, ast.MatchAs, ast.MatchStar,
+})  # fmt: skip
+"""What binds, writes or calls."""
 
 
 def parent(node: ast.AST) -> ast.AST | None:
@@ -51,9 +61,11 @@ def ancestors(node: ast.AST) -> Iterator[ast.AST]:
 def children(node: ast.AST) -> Iterator[ast.AST]:
     for field in node._fields:
         value = getattr(node, field, None)
-        if isinstance(value, list):
-            yield from (each for each in value if isinstance(each, ast.AST))
-        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+        if value.__class__ is list:
+            for each in value:
+                if isinstance(each, ast.AST):
+                    yield each
+        elif isinstance(value, ast.AST) and not isinstance(value, _SIGNS):
             yield value
 
 
@@ -321,8 +333,11 @@ class Module:
         stack = list(reversed(todo))
         while stack:
             node, above, scope = stack.pop()
-            node.__dict__["_parent"] = above
-            node.__dict__["_scope"] = scope
+            node._parent = above  # type: ignore[attr-defined]
+            node._scope = scope  # type: ignore[attr-defined]
+            kind = type(node)
+            if kind in _LEAVES:
+                continue
             if isinstance(node, CALLABLES):
                 below = self._function(node, scope)
             elif isinstance(node, ast.ClassDef):
@@ -330,9 +345,11 @@ class Module:
             elif isinstance(node, COMPREHENSIONS):
                 below = self._comprehension(node, scope)
             else:
-                self._note(node, scope)
+                if kind in _NOTED:
+                    self._note(node, scope)
                 below = [(child, node, scope) for child in children(node)]
-            stack.extend(reversed(below))
+            below.reverse()
+            stack.extend(below)
 
     def _function(self, node: Callable, scope: Scope) -> list[tuple[ast.AST, ast.AST, Scope]]:
         name = "<lambda>" if isinstance(node, ast.Lambda) else node.name

@@ -237,12 +237,17 @@ def unique(items: Iterable[Scope]) -> list[Scope]:
 
 
 @contextmanager
-def uncollected() -> Iterator[None]:
-    """Without the cycle collector: trees are large, full of cycles and kept; collecting took most of the time."""
+def uncollected(is_last: bool = False) -> Iterator[None]:
+    """Without the cycle collector: trees are large, full of cycles and kept; collecting took most of the time.
+
+    ``is_last``: nothing but the output follows, so that what was made need not be taken apart before the process ends.
+    """
     was_on = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
+        if is_last:
+            gc.freeze()
         if was_on:
             gc.enable()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import sys
 from array import array
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
@@ -25,6 +26,7 @@ class WordIndex:
 
     def __init__(self, words: bytes, ends: array[int], files: array[int]) -> None:
         self._words = words
+        self._sorted: list[bytes] = []
         self._ends = ends
         self._files = files
 
@@ -52,10 +54,12 @@ class WordIndex:
 
     def files_with(self, word: str) -> tuple[int, ...]:
         """The numbers of the files with the word, ascending."""
-        at = self._words.find(b"\n" + word.encode("utf-8", "replace") + b"\n")
-        if at < 0 or not word:
+        wanted = word.encode("utf-8", "replace")
+        if not self._sorted:
+            self._sorted = self._words.split(b"\n")[1:-1]
+        number = bisect_left(self._sorted, wanted)
+        if number == len(self._sorted) or self._sorted[number] != wanted or not word:
             return ()
-        number = self._words.count(b"\n", 0, at)
         first = self._ends[number - 1] if number else 0
         return tuple(self._files[first : self._ends[number]])
 

@@ -1,0 +1,197 @@
+"""Environment variables through wrappers, descriptors and tables; reads that are not there; names that moved."""
+
+from __future__ import annotations
+
+import csv
+import textwrap
+from pathlib import Path
+
+import pytest
+from tests.source.asking import cache, opened, package, roots, traced_in
+
+from gpuwhy.source.absence import reads_of
+from gpuwhy.source.environment import Environment
+from gpuwhy.source.moved import missing_symbol, where_is
+from gpuwhy.source.resolving import Resolver
+from gpuwhy.source.tracing import Question
+
+ENGINE_LIKE = {
+    "envs.py": """
+        import os
+        def with_choices(name, default, choices):
+            def get():
+                value = os.getenv(name, default)
+                if value not in choices:
+                    raise ValueError(name)
+                return value
+            return get
+        TABLE = {"A_DIRECT": lambda: os.environ.get("A_DIRECT", "1") == "1", "A_CHOICE": with_choices("A_CHOICE", "x", ["x", "y"])}
+        def __getattr__(name):
+            if name in TABLE:
+                return TABLE[name]()
+            raise AttributeError(name)
+    """,
+    "environ.py": """
+        import os
+        class Field:
+            def __init__(self, default):
+                self.default = default
+            def __set_name__(self, owner, name):
+                self.name = name
+            def get(self):
+                return os.environ.get(self.name, self.default)
+        class Flag(Field):
+            def get(self):
+                return super().get() in ("1", "true")
+        class Envs:
+            B_FLAG = Flag("0")
+        envs = Envs()
+    """,
+    "wrapped.py": """
+        from os import getenv as look
+        import os as system
+        PREFIX = "C_"
+        def flag(name, default="false"):
+            return look(name, default).lower() in ("1", "true")
+        def outer(name):
+            return flag(name)
+        for key in ("C_LOOP_ONE", "C_LOOP_TWO"):
+            system.environ.setdefault(key, "1")
+    """,
+    "m.py": """
+        from pkg import envs
+        from pkg.environ import envs as fields
+        from pkg.wrapped import flag, outer, PREFIX
+        def f(name):
+            if envs.A_DIRECT and envs.A_CHOICE == "y" and fields.B_FLAG.get() and flag(PREFIX + "ONE") and outer("C_TWO"):
+                raise ValueError
+    """,
+}  # fmt: skip
+
+
+def test_every_way_to_read_a_variable_reaches_the_guard() -> None:
+    answer = traced_in(ENGINE_LIKE, Question(symbol="pkg.m:f"))
+    assert {each.name for each in answer.switches if each.kind == "environment"} == {"A_DIRECT", "A_CHOICE", "B_FLAG", "C_ONE", "C_TWO"}  # fmt: skip
+
+
+def test_the_catalogue_of_a_tree() -> None:
+    touches = Environment(Resolver(opened(ENGINE_LIKE))).catalogue()
+    found = {name: touch.kind for touch in touches for name in touch.names}
+    assert found.keys() == {"A_DIRECT", "A_CHOICE", "B_FLAG", "C_ONE", "C_TWO", "C_LOOP_ONE", "C_LOOP_TWO"}
+    assert found["B_FLAG"] == "declared"
+    assert found["C_LOOP_ONE"] == "setdefault"
+
+
+def test_absence_says_what_limits_it() -> None:
+    files = {
+        "__init__.py": "from pkg import used\n",
+        "used.py": "import os, importlib\ndef f(key):\n    return os.environ[key.strip()]\nCOPY = os.environ.copy()\nimportlib.import_module('x')\n",
+        "unused.py": "import os\nA = os.environ.get('SECRET_SWITCH')\n",
+        "said.py": "# SECRET_SWITCH is not read\n",
+    }
+    found = reads_of(package(files), "SECRET_SWITCH", "pkg")
+    assert found.is_absent
+    assert (found.files, found.reachable) == (4, 2)
+    assert {(each.kind, each.spot.path, each.is_reachable) for each in found.occurrences} == {("read", "pkg/unused.py", False), ("other", "pkg/said.py", False)}  # fmt: skip
+    assert [(each.spot.path, each.spot.line) for each in found.dynamic_reads] == [("pkg/used.py", 3)]
+    assert len(found.whole_environment) == 1
+    told = " ".join(found.caveats)
+    for word in ("does not import", "not a constant", "whole environment", "at run time", "only Python files"):
+        assert word in told
+
+
+def test_a_read_is_no_absence() -> None:
+    assert not reads_of(package({"__init__.py": "import os\nX = os.getenv('GIVEN')\n"}), "GIVEN", "pkg").is_absent
+
+
+def test_flashinfer_does_not_read_the_variable_of_torch() -> None:
+    found = reads_of(roots("flashinfer-python==0.6.18.post1"), "TORCH_CUDA_ARCH_LIST", "flashinfer", cache())
+    assert found.is_absent
+    assert found.reachable == 503
+    reads = [each for each in found.occurrences if each.kind == "read"]
+    assert [(each.spot.path.rpartition("/")[2], each.is_reachable) for each in reads] == [("pytorch.py", False)]
+    reachable = [each for each in found.dynamic_reads if each.is_reachable]
+    assert [(each.spot.path, each.spot.line) for each in reachable] == [("flashinfer/fused_moe/cute_dsl/blackwell_sm12x/moe_dispatch.py", 156)]  # fmt: skip
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize(
+    ("release", "name", "listed"),
+    [
+        ("flashinfer-python==0.7.4", "flashinfer", "envvars-flashinfer-0.7.4"),
+        ("vllm==0.33.0", "vllm", "envvars-vllm-0.33.0"),
+        ("sglang==0.5.10.post1", "sglang", "envvars-sglang-0.5.10.post1"),
+    ],
+)
+def test_the_reads_of_a_release(release: str, name: str, listed: str) -> None:
+    """Against what another scanner found. Where they disagree it is either not told here, or told wrongly."""
+    table = Path(__file__).parents[3] / "shared" / "facts" / f"{listed}.tsv"
+    if not table.is_file():
+        table = Path(__file__).parents[1] / "data" / "source" / f"{listed}.tsv"
+    with table.open() as file:
+        expected = {row["name"] for row in csv.DictReader(file, delimiter="\t") if int(row["read_sites"] or 0)}
+    from gpuwhy.source.trees import Trees
+
+    trees = Trees(roots(release), lambda package: package == name, cache())
+    trees.open(name)
+    touches = [touch for touch in Environment(Resolver(trees)).catalogue() if touch.kind.partition(".")[0] in ("read", "test", "pop", "setdefault", "declared")]  # fmt: skip
+    found = {each for touch in touches for each in touch.names}
+    assert len(expected & found) >= 0.97 * len(expected), sorted(expected - found)
+
+
+def test_a_name_that_moved() -> None:
+    new = package({"__init__.py": "", "a.py": "def other(): pass\n", "deep/b.py": "import sys\nif sys.version_info > (3, 9):\n    def wanted(): pass\n", "deep/__init__.py": ""})  # fmt: skip
+    old = package({"a.py": "def wanted(): pass\n"})
+    found = where_is(new, "pkg.a", "wanted", {"0.9": old})
+    assert found.is_module_there
+    assert not found.here
+    assert [(each.dotted, each.kind) for each in found.elsewhere] == [("pkg.deep.b.wanted", "function")]
+    assert [each.text for each in found.elsewhere[0].requires] == ["sys.version_info > (3, 9)"]
+    assert [each.dotted for each in found.earlier] == ["0.9:pkg.a.wanted"]
+
+
+def test_a_name_that_was_renamed_and_a_module_that_is_gone() -> None:
+    new = package({"a.py": "def sample_top_k(): pass\n", "kernels.py": ""})
+    assert where_is(new, "pkg.a", "sample_topk").nearest == ("sample_top_k",)
+    gone = where_is(new, "pkg.kernel", "")
+    assert not gone.is_module_there
+    assert gone.nearest == ("pkg.kernels",)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("cannot import name 'a' from 'p.q' (/x/p/q.py)", ("p.q", "a")),
+        ("cannot import name 'a' from partially initialized module 'p.q' (most likely due to a circular import)", ("p.q", "a")),
+        ("module 'p.q' has no attribute 'a'", ("p.q", "a")),
+        ("No module named 'p.q'", ("p.q", "")),
+        ("something else", None),
+    ],
+)  # fmt: skip
+def test_what_an_error_says_is_missing(message: str, expected: tuple[str, str] | None) -> None:
+    assert missing_symbol(message) == expected
+
+
+def test_flags_of_argparse_click_and_annotated_fields() -> None:
+    files = {"m.py": textwrap.dedent("""
+        import argparse, click, os
+        from dataclasses import dataclass
+        from typing import Annotated
+        CHOICES = ["one", "two"]
+        @dataclass
+        class ServerArgs:
+            kind: str = "one"
+            level: Annotated[int, Arg(choices=["1", "2"])] = 1
+            hidden: Annotated[int, Arg(no_cli=True)] = 3
+        def add(parser: argparse.ArgumentParser):
+            CHOICES.append("three")
+            parser.add_argument("--the-kind", dest="kind", choices=CHOICES, default=ServerArgs.kind)
+        def f(args: ServerArgs):
+            if args.kind == "two" and args.level > 1 and args.hidden:
+                raise ValueError
+    """)}  # fmt: skip
+    answer = traced_in(files, Question(symbol="pkg.m:f"))
+    flags = {each.name: (each.default, each.accepts) for each in answer.switches if each.kind == "flag"}
+    assert flags == {"--the-kind": ("one", ("one", "two", "three")), "--level": ("1", ("1", "2"))}
+    assert "ServerArgs.hidden" in {each.name for each in answer.switches if each.kind == "field"}
