@@ -19,6 +19,7 @@ help:
 	@echo 'make wheels   what is read of real wheels, against cuobjdump (downloads 130 MB once)'
 	@echo 'make score    how many labelled cases are diagnosed rightly; CASES=folder for others'
 	@echo 'make bench    seconds to start and to diagnose'
+	@echo 'make bench-source  seconds of the tracer on real releases, which it fetches'
 	@echo 'make lab      real hosts: systemd, sshd, journal, FlashInfer (as root, on Debian 12)'
 	@echo 'make soak     randomised tests with their full counts'
 	@echo 'make schema   write docs/*.schema.json'
@@ -72,6 +73,9 @@ generality: $(INSTALLED)
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_start.py
 	$(BIN)/python benchmarks/bench_diagnose.py
+
+bench-source: $(INSTALLED)
+	$(BIN)/python benchmarks/source.py
 	$(BIN)/python -m benchmarks.bench_judge
 	$(BIN)/python -m benchmarks.bench_large_log
 	$(BIN)/python -m benchmarks.bench_fingerprints

@@ -84,7 +84,10 @@ class Programs:
         kind = self.random.choice(
             ["if", "if", "ifelse", "elif", "for", "while", "with", "try", "leave", "mark", "assert"]
         )
-        inner = lambda loop=in_loop: self.block(depth + 1, loop)  # noqa: E731
+
+        def inner(loop: bool = in_loop) -> str:
+            return self.block(depth + 1, loop)
+
         if kind == "if":
             return f"{pad}if {self.test()}:\n{inner()}"
         if kind == "ifelse":
