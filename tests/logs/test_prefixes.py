@@ -35,6 +35,22 @@ def at(year: int, month: int, day: int, hour: int, minute: int, second: float) -
             "error",
         ),
         (
+            "(Worker pid=123) ERROR 11-29 10:00:00 CUDA out of memory",
+            "CUDA out of memory",
+            Process("Worker", 123),
+            at(2026, 11, 29, 10, 0, 0),
+            "error",
+        ),
+        (
+            '(EngineCore_DP0 pid=88) ERROR 11-29 10:00:00   File "/a/b.py", line 3, in run',
+            '  File "/a/b.py", line 3, in run',
+            Process("EngineCore_DP0", 88),
+            at(2026, 11, 29, 10, 0, 0),
+            "error",
+        ),
+        ("WARNING 11-29 10:00:00.250 - slow", "slow", None, at(2026, 11, 29, 10, 0, 0), "warning"),
+        ("(Worker pid=123) ERROR 11-29 10:00:00", "", Process("Worker", 123), at(2026, 11, 29, 10, 0, 0), "error"),
+        (
             "(VllmWorker rank=6 pid=1410773) ERROR 05-02 07:54:19 [multiproc_executor.py:435] ValueError: no",
             "ValueError: no",
             Process("VllmWorker", 1410773, 6),

@@ -1,6 +1,7 @@
 """Level words at the start of a message.
 
 INFO 08-03 17:45:41 [api_utils.py:273] ...     vLLM (the bracket was open on the left in old releases)
+ERROR 11-29 10:00:00 ...                       and with a format of one's own, or pasted by who found the place too long
 WARNING [qwen3_dflash2.py:74] ...
 ERROR 125765 [ DP10 TP10 EP10 scheduler.py:2655]   File ...
 ERROR:        fn_cache_manager = ...           uvicorn pads to ten columns; what follows is the message's own
@@ -45,7 +46,7 @@ INITIALS = frozenset("TDINSWEFCP")
 WORDS = "TRACE|DEBUG|INFO|NOTICE|SUCCESS|WARNING|WARN|ERROR|SEVERE|CRITICAL|FATAL|PANIC"
 
 _WORD = Pattern(rf"(?:{WORDS}|DEBU|ERRO|FATA)(?![A-Za-z])")
-_VLLM = Pattern(r" +(\d\d-\d\d \d\d:\d\d:\d\d) \[?([^\]\s]{1,160}:\d+)\] ?")
+_VLLM = Pattern(r" +(\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,]\d{1,6})?(?: \[?[^\]\s]{1,160}:\d+\] ?| - |: ?| |$)")
 _AFTER_WORD = Pattern(
     r" +\[ *([^\]]{0,120}?)(?::\d+)?\] ?"  # ERROR [multiproc_executor.py:783]
     r"| +\d{2,7} \[ *([^\]]{0,120}?)(?::\d+)?\] ?"  # ERROR 125765 [ DP10 TP10 EP10 scheduler.py:2655]
