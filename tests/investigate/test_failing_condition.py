@@ -234,3 +234,20 @@ def test_files_that_the_log_names_are_found_by_the_record_of_their_package(tmp_p
     answer = examined(found, Facts(), NO_RULE, Host(site), Record(), 10.0)
     assert answer is not None
     assert [(str(each.at), each.is_swallowed) for each in answer.speakers] == [("vllm/platforms/cuda.py:5", True)]
+
+
+def test_a_log_that_names_places_which_write_something_else_is_of_another_release(tmp_path: Path) -> None:
+    site = tmp_path / "site-packages"
+    (site / "vllm" / "platforms").mkdir(parents=True)
+    (site / "vllm-9.9.dist-info").mkdir()
+    (site / "vllm-9.9.dist-info" / "RECORD").write_text("vllm/ops.py,sha256=x,1\nvllm/platforms/cuda.py,sha256=x,1\n")
+    (site / "vllm" / "ops.py").write_text("def norm():\n    raise RuntimeError('no such operator here')\n")
+    (site / "vllm" / "platforms" / "cuda.py").write_text("logger.warning('a text of this release')\n")
+    failed = traceback_of([site], (("vllm/ops.py", "raise RuntimeError"),), "RuntimeError: no such operator here")
+    warned = "WARNING 11-29 10:04:20 [cuda.py:240] Cannot import the kernels: ImportError('libcudart.so.12')\n"
+    found = find_incidents([read_bytes((warned + failed).encode(), "crash.log")])
+    answer = examined(found, Facts(), NO_RULE, Host(site), Record(), 10.0)
+    assert answer is not None
+    assert answer.disagreements[0].startswith(
+        "1 of 1 places that the log names write something else in the installed vllm"
+    )

@@ -18,7 +18,7 @@ from gpuwhy.source.texts_fit import Fit, fit
 from gpuwhy.source.texts_scanning import Scanner, by_line
 
 RELEASES = (("flashinfer-python", "0.6.18.post1", "flashinfer"), ("vllm", "0.33.0", "vllm"), ("sglang", "0.5.23", "sglang"))  # fmt: skip
-COMPARED = ("flashinfer/jit", "vllm/v1", "sglang/srt/managers", "sglang/srt/layers")
+COMPARED = ("flashinfer/jit", "vllm/v1/engine", "vllm/v1/worker", "vllm/v1/executor", "sglang/srt/managers")
 NOT_FOLLOWED = 4
 """Texts put together over several statements in ways that only a run tells."""
 
@@ -48,7 +48,7 @@ def test_no_text_that_a_parse_finds_is_missed() -> None:
                 missed += choices is None
                 wanted = [line for line in by_line(each.text) if line.literal_size]
                 other += choices is not None and not all(_is_in(line.pieces, choices) for line in wanted)
-    assert said > 4000
+    assert said > 1200
     assert missed == 0
     assert other <= NOT_FOLLOWED
 

@@ -18,7 +18,7 @@ from gpuwhy.diagnosis import Judgement
 from gpuwhy.investigate.installed_files import Fetching, OutOfTimeError, packages_of, want_frames
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner
-from gpuwhy.investigate.stated_files import want_stated
+from gpuwhy.investigate.stated_files import StatedFiles, want_stated
 from gpuwhy.investigate.tying import Line, lines_of_logs, place_of, seen
 from gpuwhy.model.event import RaisedException
 from gpuwhy.model.fact import Fact, Facts
@@ -38,7 +38,8 @@ from gpuwhy.model.source import (
 )
 from gpuwhy.source import Cache, Root, Step, Swallow, Switch, Template, Trace
 from gpuwhy.source.answers import Requirement, Spot
-from gpuwhy.source.texts import Catalogue, PackageTexts
+from gpuwhy.source.texts import Catalogue, PackageTexts, Written
+from gpuwhy.source.texts_fit import fit
 from gpuwhy.source.texts_scanning import by_line
 from gpuwhy.source.tracing import FOLLOWED, Question, trace
 
@@ -159,6 +160,7 @@ class _Examination:
         versions = {name: _version(facts, name) for name in FOLLOWED}
         self.packages = packages_of(self.raised.frames, FOLLOWED, versions, self.fetching)
         self.best: Trace | None = None
+        self.stated = StatedFiles()
         self.is_cut = False
 
     def answer(self) -> SourceAnswer | None:
@@ -170,9 +172,9 @@ class _Examination:
             for symbol in _values_that_failed(self.raised, self.best):
                 self._trace(Question(symbol=symbol, follow=self._named(), most=STEPS))
             # what else was swallowed: the log may name files that no step led to
-            if want_stated(
-                self.packages, (line for _, line in self.lines), NAMES_ITS_FILES, self.source, self.fetching
-            ):
+            said = (line for _, line in self.lines)
+            self.stated = want_stated(self.packages, said, NAMES_ITS_FILES, self.source, self.fetching)
+            if self.stated.is_new:
                 self.fetching.fetch(self.packages)
             return self._as_answer(self.best)
         except OutOfTimeError:
@@ -204,6 +206,7 @@ class _Examination:
         switches = tuple(_switch(each, self.facts) for each in found.switches[:_SHOWN_SWITCHES])
         swallowed = tuple(_swallowed(each, self.lines) for each in found.swallowed)
         guard = found.guard
+        written = [] if self.is_cut else list(self._written())
         return SourceAnswer(
             place=_line(guard.spot) if guard else None,
             raises=guard.raises if guard else "",
@@ -217,9 +220,9 @@ class _Examination:
             # those that the log shows are the news
             swallowed=tuple(sorted(swallowed, key=lambda each: not each.seen)),
             switches=switches,
-            speakers=() if self.is_cut else tuple(self._speakers()),
+            speakers=tuple(self._speakers(written)),
             confirmed=tuple(self._confirmed(switches)),
-            disagreements=tuple(self._disagreements(found)),
+            disagreements=(*self._misfits(written), *self._disagreements(found)),
             packages=tuple(
                 SearchedPackage(each.package, each.version, each.folder, each.count)
                 for each in self.packages.values()
@@ -228,12 +231,27 @@ class _Examination:
             limits=tuple(self._limits(found)),
         )
 
-    def _speakers(self) -> Iterator[Speaker]:
+    def _written(self) -> Iterator[tuple[Line, Written]]:
+        """The lines of the log with their places in the files that were fetched."""
+        catalogue = Catalogue([PackageTexts(each, self.cache) for each in self.packages.values() if each.is_there])
+        yield from zip(self.lines, catalogue.read(line for _, line in self.lines), strict=True)
+
+    def _misfits(self, written: Sequence[tuple[Line, Written]]) -> Iterator[str]:
+        """Where the log names a file of which all that are installed are here, and none of them writes the line."""
+        stated = [each for _, each in written if each.stated.rpartition(":")[0] in self.stated.known]
+        owners = [PackageTexts(self.packages[name], self.cache) for name in NAMES_ITS_FILES if name in self.packages]
+        for each in fit(owners, stated):
+            if each.is_other_release:
+                first = each.misplaced[0]
+                yield (
+                    f"{each.differing} of {each.stated} places that the log names write something else in the installed "
+                    f"{each.package}, [{first.stated}] for one: another release or changed files"
+                )
+
+    def _speakers(self, found: Sequence[tuple[Line, Written]]) -> Iterator[Speaker]:
         """The warnings and errors of the log that files which were fetched have written."""
-        texts = [PackageTexts(each, self.cache) for each in self.packages.values() if each.is_there]
-        catalogue = Catalogue(texts)
         told: dict[str, None] = {}
-        for (log, line), written in zip(self.lines, catalogue.read(line for _, line in self.lines), strict=True):
+        for (log, line), written in found:
             origin = next((each for each in written.origins if each.kind == "log" and each.is_whole), None)
             if origin is None or line.text in told or (not origin.handler and origin.name not in _TELLING_LEVELS):
                 continue

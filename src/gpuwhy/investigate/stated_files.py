@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
+
 from gpuwhy.investigate.installed_files import Fetching, InstalledPackage
 from gpuwhy.investigate.source import Questioner, lines_of
 from gpuwhy.model.event import LogLine
@@ -15,6 +17,15 @@ _RANGE = 4000
 _MAX_NAMES = 12
 _MAX_FILES_OF_A_NAME = 4
 _MIN_SECONDS = 0.6
+_TELLING_LEVELS = ("warning", "error", "critical")
+
+
+class StatedFiles(msgspec.Struct, frozen=True):
+    """``is_new``: files were asked for that were not here. ``known`` are names of which every installed file is here, or
+    was asked for: of those it can be said that none writes a line."""
+
+    is_new: bool = False
+    known: frozenset[str] = frozenset()
 
 
 def want_stated(
@@ -23,27 +34,28 @@ def want_stated(
     names: Sequence[str],
     source: Questioner,
     fetching: Fetching,
-) -> bool:
-    """Ask for the files that warnings and errors name; False when there are none, or no time is left.
+) -> StatedFiles:
+    """Ask for the files that warnings and errors name, as far as time is left.
 
     ``names`` are packages whose logs name their files. What is installed is read from the ``RECORD`` of the package:
     one request when its version is known, two when not.
     """
-    stated = dict.fromkeys(
-        stated_place(line).rpartition(":")[0] for line in lines if line.level in ("warning", "error", "critical")
-    )
-    wanted = [path for path in stated if path][:_MAX_NAMES]
-    found = False
-    for name in names:
+    telling = (stated_place(line).rpartition(":")[0] for line in lines if line.level in _TELLING_LEVELS)
+    wanted = [path for path in dict.fromkeys(telling) if path][:_MAX_NAMES]
+    is_new = False
+    known: set[str] = set()
+    for name in names if wanted else ():
         package = packages.get(name)
         if package is None or not package.is_there or fetching.seconds_left < _MIN_SECONDS:
             continue
-        missing = [path for path in wanted if not _ending(package.paths, path)]
-        installed = _installed(package, source, fetching.seconds_left) if missing else []
-        for path in missing:
-            for file in _ending(installed, path)[:_MAX_FILES_OF_A_NAME]:
-                found = not package.knows(file) or found
-    return found
+        installed = _installed(package, source, fetching.seconds_left)
+        for path in wanted:
+            files = _ending(installed, path)
+            if 0 < len(files) <= _MAX_FILES_OF_A_NAME:
+                known.add(path)
+                missing = [file for file in files if not package.knows(file)]
+                is_new = is_new or bool(missing)
+    return StatedFiles(is_new, frozenset(known))
 
 
 def _ending(paths: Iterable[str], name: str) -> list[str]:
