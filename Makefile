@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOGS := tests/data/logs
 
-.PHONY: help install demo test check lint wheels score bench lab soak schema pages picture generality
+.PHONY: help install demo test check lint wheels score bench bench-source lab soak schema pages picture generality
 
 help:
 	@echo 'make demo     set up, and diagnose a crash of SGLang from its log and from its journal'

@@ -195,3 +195,31 @@ def test_flags_of_argparse_click_and_annotated_fields() -> None:
     flags = {each.name: (each.default, each.accepts) for each in answer.switches if each.kind == "flag"}
     assert flags == {"--the-kind": ("one", ("one", "two", "three")), "--level": ("1", ("1", "2"))}
     assert "ServerArgs.hidden" in {each.name for each in answer.switches if each.kind == "field"}
+
+
+def test_files_that_come_one_by_one_from_another_machine() -> None:
+    from gpuwhy.model.event import Frame, RaisedException
+    from gpuwhy.source.roots import FedRoot
+    from gpuwhy.source.tracing import trace
+
+    there = roots("flashinfer-python==0.6.18.post1")["flashinfer"]
+    root = FedRoot("flashinfer", "0.6.18.post1", [file.path for file in there.files()])
+    code = 'raise RuntimeError("FlashInfer requires GPUs with sm75 or higher")'
+    frame = Frame("/opt/x/site-packages/flashinfer/jit/core.py", 109, "check_cuda_arch", code)
+    question = Question(
+        raised=RaisedException("RuntimeError", "FlashInfer requires GPUs with sm75 or higher", (frame,))
+    )
+    fetched: list[str] = []
+    for _ in range(12):
+        answer = trace({"flashinfer": root}, question)
+        if not answer.scope.wanted:
+            break
+        fetched += answer.scope.wanted
+        root.feed({path: there.read(path) for path in answer.scope.wanted})
+    assert {each.name for each in answer.switches if each.kind == "environment"} >= {
+        "CUDA_HOME",
+        "FLASHINFER_CUDA_ARCH_LIST",
+    }
+    assert any("SM 12.x requires" in hidden.message.shown for swallow in answer.swallowed for hidden in swallow.hides)
+    assert not answer.scope.packages[0].is_complete
+    assert len(fetched) < 30

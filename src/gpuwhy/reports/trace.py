@@ -12,6 +12,8 @@ _KINDS = {"environment": "env", "flag": "flag", "field": "config", "subprocess":
 _SHORT = 16
 """Switches that are shown without --verbose."""
 _WIDE = 150
+_FRAMES = 8
+"""Frames that are shown, the innermost."""
 Line = tuple[str, str]
 """A line and its style."""
 
@@ -60,10 +62,16 @@ def _frames(trace: Trace) -> Iterator[Line]:
     if not trace.frames:
         return
     yield "Traceback on the installed source", HEADING
-    for frame in trace.frames:
+    differing = [frame for frame in trace.frames if frame.differs]
+    for frame in trace.frames[-_FRAMES:]:
         yield f"  {_at(frame.spot)}  {frame.spot.code}", QUOTE
-        if frame.differs:
-            yield f"      differs: {frame.differs}", NOTE
+    if len(trace.frames) > _FRAMES:
+        yield f"  {len(trace.frames) - _FRAMES} frames before these", NOTE
+    if differing:
+        yield (
+            f"  {len(differing)} of {len(trace.frames)} frames differ from it; the innermost: {differing[-1].differs}",
+            NOTE,
+        )
 
 
 def _guard(guard: Guard) -> Iterator[Line]:

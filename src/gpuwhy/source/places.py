@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from gpuwhy.model.event import Frame
 from gpuwhy.source.answers import MappedFrame, Spot
 from gpuwhy.source.resolving import Resolver, last_name
+from gpuwhy.source.roots import FedRoot
 from gpuwhy.source.scopes import CALLABLES, Module, Scope, inner_scope, scope_of, statement_of, walk
 from gpuwhy.source.trees import Tree, Trees
 
@@ -28,6 +29,8 @@ def file_of(trees: Trees, path: str) -> tuple[Tree, str] | None:
     for tree in trees:
         if wanted in tree.paths:
             return tree, wanted
+        if isinstance(tree.root, FedRoot) and wanted.partition("/")[0] == tree.package:
+            tree.root.knows(wanted)
     parts = wanted.split("/")
     for start in range(len(parts) - 1):
         tail = "/".join(parts[start:])
