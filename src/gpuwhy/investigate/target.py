@@ -93,7 +93,7 @@ def _of_file(target: FileTarget, unit: str, logs: Sequence[Log], facts: Facts | 
             begun = stream.read(SNAPSHOT_HEAD)
             if is_snapshot(begun):
                 snapshot = decode(begun + stream.read(), target.name)
-                return Examination(_diagnosed(snapshot, _Excerpts(snapshot), logs, facts, target.name), snapshot)
+                return Examination(_diagnosed(snapshot, Excerpts(snapshot), logs, facts, target.name), snapshot)
             name = target.name if target.name != "-" else "standard input"
             log = read_stream(stream, name, sign_literals(), begun)
         except OSError as error:
@@ -185,7 +185,7 @@ def _notes(snapshot: Snapshot) -> list[str]:
     return notes
 
 
-class _Excerpts:
+class Excerpts:
     """Answers from what a snapshot kept; what was not asked then cannot be asked now."""
 
     def __init__(self, snapshot: Snapshot) -> None:
