@@ -22,6 +22,7 @@ from gpuwhy.model.fact import Facts
 from gpuwhy.model.finding import Certainty, Finding, Link, SourceCheck
 from gpuwhy.model.incident import Incident
 from gpuwhy.model.source import SourceAnswer
+from gpuwhy.redaction import Redactor
 from gpuwhy.source.tracing import trace
 from gpuwhy.targets import Ask, Reply
 
@@ -178,6 +179,28 @@ def test_another_release_than_the_one_that_failed_is_told(folder: Path) -> None:
     answer = examined(failed, Facts(), NO_RULE, Host(folder), Record(), 10.0)
     assert answer is not None
     assert "another release or a changed file" in answer.disagreements[0]
+
+
+def test_lines_that_redaction_cut_are_no_other_release(folder: Path) -> None:
+    token = "def norm(tokens):\n    api_token = lookup[tokens[0]]\n    raise RuntimeError('no such operator here')\n"
+    (folder / "engine" / "ops.py").write_text(token + "\n\ndef use(tokens):\n    token = norm(tokens, 0)\n")
+    frames = (("engine/ops.py", "token = norm(tokens, 0)"), ("engine/ops.py", "raise RuntimeError('no such"))
+    text = traceback_of([folder], frames, "RuntimeError: no such operator here")
+    for said in (text, Redactor().text(text)):
+        found = find_incidents([read_bytes(said.encode(), "crash.log")])
+        answer = examined(found, Facts(), NO_RULE, Host(folder), Record(), 10.0)
+        assert answer is not None
+        assert (str(answer.place), answer.disagreements) == ("engine/ops.py:3", ())
+
+
+def test_what_came_after_a_kill_is_not_the_failure(folder: Path) -> None:
+    killed = "[1.0] Out of memory: Killed process 7 (python) total-vm:1kB, anon-rss:1kB, file-rss:0kB, shmem-rss:0kB\n"
+    found = find_incidents([read_bytes((killed + traceback_of([folder], FRAMES, ERROR)).encode(), "crash.log")])
+    assert found.primary_event is not None
+    assert found.primary_event.kind == "kernel"
+    host = Host(folder)
+    assert examined(found, Facts(), NO_RULE, host, Record()) is None
+    assert not host.rounds
 
 
 def finding(text: str, evidence: Evidence | None) -> Judgement:

@@ -16,6 +16,7 @@ import msgspec
 
 from gpuwhy.diagnosis import Judgement
 from gpuwhy.investigate.installed_files import Fetching, OutOfTimeError, packages_of, want_frames
+from gpuwhy.investigate.mending import HIDDEN, STAND_IN
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner
 from gpuwhy.investigate.stated_files import StatedFiles, want_stated
@@ -56,6 +57,8 @@ _FRAMES = 40
 _SHOWN_STEPS = 40
 _SHOWN_SWITCHES = 24
 _SHOWN_SPEAKERS = 12
+_OF_PYTHON = ("exception", "warning", "build")
+"""Events that an exception is the surface of. After a kill or a crash in native code it is a consequence."""
 _VALUES = 3
 _UNDEFINED = re.compile(r"name '([A-Za-z_]\w{0,100})' is not defined")
 _CALLED = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,100})\(")
@@ -117,7 +120,7 @@ def exception_of(incident: Incident) -> RaisedException | None:
     """The exception of the primary event that was raised first, with frames to follow; of a warning that says why, the
     one that it surfaced as."""
     primary = incident.primary_event
-    if primary is None:
+    if primary is None or primary.kind not in _OF_PYTHON:
         return None
     after = [event for event in incident.events if event.id > primary.id]
     for event in (primary, *sorted(after, key=lambda event: (event.is_echo, event.id))):
@@ -125,6 +128,15 @@ def exception_of(incident: Incident) -> RaisedException | None:
         if raised is not None:
             return raised
     return None
+
+
+def _followed(raised: RaisedException) -> RaisedException:
+    """The innermost frames. A quoted line that redaction cut would not be found in the source."""
+    frames = tuple(
+        msgspec.structs.replace(frame, code="") if HIDDEN.search(frame.code) else frame
+        for frame in raised.frames[-_FRAMES:]
+    )
+    return msgspec.structs.replace(raised, frames=frames)
 
 
 def told(answer: SourceAnswer) -> str:
@@ -152,7 +164,7 @@ class _Examination:
     ) -> None:
         self.facts = facts
         self.judgement = judgement
-        self.raised = msgspec.structs.replace(raised, frames=raised.frames[-_FRAMES:])
+        self.raised = _followed(raised)
         self.source = source
         self.fetching = Fetching(source, seconds)
         self.lines = lines_of_logs(incident.logs)
@@ -268,7 +280,7 @@ class _Examination:
                     yield remedy.name
 
     def _disagreements(self, found: Trace) -> Iterator[str]:
-        differing = [frame for frame in found.frames if frame.differs]
+        differing = [frame for frame in found.frames if frame.differs and not STAND_IN.search(frame.spot.code)]
         for frame in differing[-3:]:
             yield f"{frame.spot.path}: {frame.differs}"
         guard = found.guard

@@ -13,7 +13,7 @@ import re
 import warnings
 
 HIDDEN = re.compile(r"<redacted:(\d{1,9})>")
-_NAME = re.compile(r"redacted_\d{1,9}")
+STAND_IN = re.compile(r"\bredacted_\d{1,9}\b")
 _MOST = 40
 """Lines of one file; each takes another parse."""
 _LARGEST = 1 << 19
@@ -54,11 +54,11 @@ def _error(lines: list[str]) -> SyntaxError | None:
 def _blamed(lines: list[str], error: SyntaxError) -> int | None:
     """The nearest line at or above the error from which something was taken."""
     at = min(error.lineno or 0, len(lines)) - 1
-    return next((number for number in range(at, max(-1, at - 6), -1) if _NAME.search(lines[number])), None)
+    return next((number for number in range(at, max(-1, at - 6), -1) if STAND_IN.search(lines[number])), None)
 
 
 def _mended_line(line: str, message: str) -> str:
-    name = _NAME.search(line)
+    name = STAND_IN.search(line)
     if name is None:
         return line
     before, tail = line[: name.start()], line[name.end() :]
