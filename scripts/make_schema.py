@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gpuwhy.reports import binaries_json, check_json, trace_json
+from gpuwhy.reports import binaries_json, check_json, differences, trace_json
 from gpuwhy.reports.json import SCHEMA_VERSION, schema
 from gpuwhy.snapshot import SCHEMA_VERSION as SNAPSHOT_SCHEMA_VERSION
 from gpuwhy.snapshot import Snapshot
@@ -22,6 +22,7 @@ SCHEMA_FILE = DOCS / "diagnosis.schema.json"
 INSPECT_SCHEMA_FILE = DOCS / "inspect.schema.json"
 TRACE_SCHEMA_FILE = DOCS / "trace.schema.json"
 SNAPSHOT_SCHEMA_FILE = DOCS / "snapshot.schema.json"
+DIFF_SCHEMA_FILE = DOCS / "diff.schema.json"
 CHECK_SCHEMA_FILE = DOCS / "check.schema.json"
 
 
@@ -50,6 +51,11 @@ def snapshot_schema_text() -> str:
     return _text("snapshot", "show", SNAPSHOT_SCHEMA_VERSION, msgspec.json.schema(Snapshot))
 
 
+def diff_schema_text() -> str:
+    """The schema of a comparison as it stands in ``docs``."""
+    return _text("comparison", "diff", differences.SCHEMA_VERSION, differences.schema())
+
+
 def _text(subject: str, command: str, version: str, schema: dict[str, Any]) -> str:
     document = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -67,6 +73,7 @@ def main() -> int:
         (INSPECT_SCHEMA_FILE, inspect_schema_text()),
         (TRACE_SCHEMA_FILE, trace_schema_text()),
         (SNAPSHOT_SCHEMA_FILE, snapshot_schema_text()),
+        (DIFF_SCHEMA_FILE, diff_schema_text()),
         (CHECK_SCHEMA_FILE, check_schema_text()),
     )
     for file, text in schemas:

@@ -1,0 +1,68 @@
+"""``gpuwhy diff BEFORE AFTER``: it worked yesterday; what changed?"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuwhy.cli.failing import unreachable, unusable
+from gpuwhy.cli.group import FAILURE
+
+if TYPE_CHECKING:
+    from gpuwhy.snapshot import Snapshot
+
+
+@click.command("diff")
+@click.argument("before")
+@click.argument("after")
+@click.option("--unit", "-u", default="", help="The systemd unit to examine, where a side is a host.")
+@click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
+@click.option("--verbose", "-v", is_flag=True, help="Every change and line, and all that could not be compared.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def command(before: str, after: str, unit: str, deadline: float, verbose: bool, form: str) -> int:
+    """What changed from BEFORE to AFTER, ordered by what it can cause.
+
+    Each is a snapshot, or a host (local, an SSH destination). A host is taken as the unit of the other side, unless --unit
+    names one. Exit status 1 when something differs or nothing could be compared, 0 when all that was compared is equal.
+    """
+    from gpuwhy.investigate.differences import compare
+    from gpuwhy.reports import differences as report
+
+    files = {where: _of_file(where) for where in (before, after)}
+    known = next((each.target.unit for each in files.values() if each is not None and each.target.unit), "")
+    first, second = (files[where] or _of_host(where, unit or known, deadline) for where in (before, after))
+    comparison = compare(first, second)
+    text = report.render_json(comparison) if form == "json" else report.render(comparison, verbose)
+    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    return FAILURE if comparison.changes or not comparison.compared else 0
+
+
+def _of_file(where: str) -> Snapshot | None:
+    """The snapshot in a file; None where a host is named."""
+    from gpuwhy.snapshot import SnapshotError, read
+    from gpuwhy.targets import PathTarget, TargetError, parse_where
+
+    try:
+        target = parse_where(where)
+        return read(where) if isinstance(target, PathTarget) else None
+    except TargetError as error:
+        unreachable(str(error))
+    except SnapshotError as error:
+        unusable(str(error))
+
+
+def _of_host(where: str, unit: str, deadline: float) -> Snapshot:
+    from gpuwhy.cli.progress import shown_progress
+    from gpuwhy.snapshot import collect
+    from gpuwhy.targets import HostTarget, TargetError, parse_where
+
+    try:
+        target = parse_where(where)
+        if not isinstance(target, HostTarget):
+            unusable(f"{where} is neither a snapshot nor a host")
+        with shown_progress(target.name) as on_probe:
+            return collect(target, unit, on_probe, deadline)
+    except TargetError as error:
+        unreachable(str(error))
