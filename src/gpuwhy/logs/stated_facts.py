@@ -40,6 +40,7 @@ from gpuwhy.logs.stated import (
     system,
     system_packages,
     template,
+    told,
     typed,
     units,
     versions,
@@ -50,9 +51,11 @@ from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.fact import Fact, Facts, Unknown
 
 LINES: tuple[Any, ...] = (
-    gpus, versions, arguments, environment, launch, images, pip_list, smi_table, smi_query, smi_nvlink, system, container_inspect, libraries, memory, limits, pci, units, system_packages, template, typed, python_engine, manifests,
+    gpus, versions, arguments, environment, launch, images, pip_list, smi_table, smi_query, smi_nvlink, system, container_inspect, libraries, memory, limits, pci, units, system_packages, template, typed, python_engine, manifests, told,
 )  # fmt: skip
 """What reads a line by itself: ``LITERALS``, one of which the line must hold, and ``read``."""
+OF_PEOPLE = frozenset({told})
+"""What reads running text: no line that a logger wrote."""
 BLOCKS: tuple[Any, ...] = (
     pip_list, launch, smi_table, smi_query, smi_csv, smi_nvlink, gpu_topology, sglang_env, flashinfer_env, environment_lists, container_inspect, pods, memory, disks, limits, units, typed, python_engine, manifests,
 )  # fmt: skip
@@ -233,7 +236,10 @@ class _Reader:
         if not hit.readers or text in self._known or len(self._known) >= MAX_LINES:
             return
         self._known.add(text)
+        is_logged = bool(line.level) or line.time is not None
         for reader in hit.readers:
+            if is_logged and reader in OF_PEOPLE:
+                continue
             for statement in reader.read(text):
                 yield statement, line
 

@@ -12,6 +12,8 @@ import msgspec
 class Strength(enum.IntEnum):
     """How far a statement can be trusted against another about the same thing."""
 
+    TOLD = 0
+    """Mentioned in a person's running text."""
     PROSE = 1
     """A person's words (an issue template), or what a path in a traceback gives away."""
     PRINTED = 2
