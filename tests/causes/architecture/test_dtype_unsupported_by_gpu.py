@@ -99,3 +99,9 @@ def test_the_compute_type_of_ctranslate2(judge_report: Judge, finding: Find) -> 
     assert ("--compute_type", "int8") in [(each.name, each.value) for each in found.remedies]
     ruled_out = [each.cause for each in judge_report(text, {"cc": "8.6"}).ruled_out]
     assert "dtype-unsupported-by-gpu" in ruled_out
+
+
+def test_cublas_without_bf16(judge_report: Judge, finding: Find) -> None:
+    text = "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasGemmEx( handle, opa, opb, m, n, k, &falpha, a, CUDA_R_16BF, lda, b, CUDA_R_16BF)`\n"
+    assert finding(judge_report(text, {"cc": "7.0"}), "dtype-unsupported-by-gpu").certainty is Certainty.PROVEN
+    assert "dtype-unsupported-by-gpu" in [each.cause for each in judge_report(text, {"cc": "9.0"}).ruled_out]

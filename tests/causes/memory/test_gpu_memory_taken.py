@@ -181,3 +181,10 @@ def test_nccl_finds_no_memory_and_somebody_has_it(judge_report: Judge) -> None:
     assert all(found.certainty is Certainty.POSSIBLE for found in alone)
     held = {"gpu_processes": ["GPU 0: process 41 (python3) holds 78000 MiB"]}
     assert judge_report(text, held).findings[0].cause == "gpu-memory-taken"
+
+
+def test_a_handle_that_cublas_cannot_make(judge_report: Judge, finding: Find) -> None:
+    text = "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling `cublasCreate(handle)`\n"
+    found = finding(judge_report(text), "gpu-memory-taken")
+    assert found.certainty.value == "possible"
+    assert "gpu_processes" in [each.key for each in found.missing]

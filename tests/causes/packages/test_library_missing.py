@@ -100,3 +100,8 @@ def test_windows_names_the_library_that_does_not_load(judge_report: Judge, findi
     found = finding(judge_report(text), CAUSE)
     assert (found.component, found.certainty) == ("llama-cpp-python", Certainty.POSSIBLE)
     assert "cuda-major-mismatch" in found.rivals
+
+
+def test_a_library_of_windows_that_does_not_start(judge_report: Judge, finding: Find) -> None:
+    text = 'OSError: [WinError 1114] A dynamic link library (DLL) initialization routine failed. Error loading "C:\\venv\\lib\\site-packages\\torch\\lib\\c10.dll" or one of its dependencies.\n'
+    assert finding(judge_report(text), "library-missing").component == "torch"

@@ -245,3 +245,8 @@ def test_a_runtime_whose_build_has_no_provider_for_the_gpu(judge_report: Judge, 
     found = finding(judge_report(text), CAUSE)
     assert found.certainty is Certainty.POSSIBLE
     assert ("package", "onnxruntime", "remove") in remedies(found)
+
+
+def test_a_torch_without_nccl(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report("RuntimeError: Distributed package doesn't have NCCL built in\n"), CAUSE)
+    assert (found.component, found.certainty) == ("torch", Certainty.POSSIBLE)

@@ -33,7 +33,8 @@ _ASSEMBLER = says(
 )
 _WORDS = says(
     "device-without-format",
-    ("bf16", "bfloat16", "fp8", "fp4", "float8"),
+    ("bf16", "bfloat16", "fp8", "fp4", "float8", "cuda_r_16bf"),
+    r"CUBLAS_STATUS_NOT_SUPPORTED[^\n]{0,300}CUDA_R_16(?P<dtype6>BF)|"
     r"\b(?P<dtype>bf16|bfloat16|fp8|float8|nvfp4|mxfp8|fp4)\b[^.\n]{0,60}\b(?:not (?:natively )?supported|unsupported|isn't supported)\b[^.\n]{0,40}\b(?:device|GPU|hardware|card)"
     r"|\b(?:device|GPU|hardware|setup|platform|card)\b[^.\n]{0,40}\b(?:does(?: not|n't)|cannot|do not|don't) (?:\w+ )?support (?:for )?(?P<dtype2>bf16|bfloat16|fp8|float8|nvfp4|mxfp8|fp4)\b"
     r"|\b(?P<dtype5>bf16|bfloat16|fp8|float8|nvfp4|mxfp8|fp4)\b[^.\n]{0,40}\brequires? (?:a )?(?:hardware|GPUs?|devices?) with \w{2,12} support"
@@ -115,6 +116,8 @@ def _is_about_format(case: Case, match: Match) -> bool:
 def _format(match: Match) -> str:
     groups = [match.group(name) for name in ("dtype", "dtype2", "dtype3", "dtype4", "dtype5")]
     named = next((group for group in groups if group), None)
+    if match.sign == _WORDS.name and match.group("dtype6"):
+        return "bf16"
     if named is None:
         named = limits.number_format_in(match.group("feature") or match.text) or "fp8"
     if match.sign == _COMPUTE_TYPE.name:  # float16 itself is older; what makes it efficient came with the tensor cores

@@ -20,14 +20,14 @@ SIGN = says(
     (
         "out of memory", "outofmemory", "out_of_memory", "memoryallocation", "alloc_failed", "allocation on device", "enough gpu memory", "insufficient gpu memory",
         "could not be allocated", "failed to allocate", "unable to allocate", "allocation_failed", "device memory allocation",
-        "cudacachingallocator", "insufficient vram", "error code 2", "failed to cuda ", "insufficient space in device",
+        "cudacachingallocator", "insufficient vram", "status_not_initialized", "error code 2", "failed to cuda ", "insufficient space in device",
     ),
     r"(?:torch\.(?:cuda\.)?)?\bOutOfMemoryError\b(?!: Task|: \d+ worker)|CUDA out of memory|CUDA (?:runtime |driver )?error:? .{0,120}?out of memory"
     r"|cudaErrorMemoryAllocation|CUDA_ERROR_OUT_OF_MEMORY|cudaMalloc(?:Async|Managed)?\w{0,12}\(?.{0,60}?(?:failed|error)\b.{0,20}out of memory|CU(?:BLAS|DNN|SOLVER|SPARSE)_STATUS_\w{0,30}ALLOC\w{0,8}_FAILED"
     r"|Cuda failure (?:2 )?'out of memory'|Cuda [Rr]untime \(out of memory\)|\bAllocation on device\b|(?:failed|unable) to allocate (?:CUDA\d|backend buffer|compute|buffer for (?:the )?kv cache|\w{0,12} ?buffer)"
     r"|[Nn]o(?:t)? enough (?:free )?GPU memory|insufficient GPU memory|GPU memory \(\d{1,20} bytes\) could not be allocated|Failed: C[Uu][Dd][Aa] error .{0,120}out of memory"
     r"|RESOURCE_EXHAUSTED: (?:Out of memory|Failed to allocate)|CUDA memory allocation failed|cuMem(?:Create|Alloc)\w{0,6}.{0,60}out of memory|(?:RMM|rmm).{0,60}out_of_memory|\[TM\]\[(?:ERROR|FATAL)\].{0,120}out of memory"
-    r"|CUDA error 2\b.{0,60}out of memory|device memory allocation .{0,60}failed|\(out of memory\)$|NVML_SUCCESS == .{0,200}CUDACachingAllocator|Insufficient VRAM|Insufficient space in device allocation|Failed to allocate memory for requested buffer|Failed to CUDA (?:calloc|malloc)(?: async)? \d{1,16} bytes|Error Code 2: OutOfMemory",
+    r"|CUDA error 2\b.{0,60}out of memory|device memory allocation .{0,60}failed|\(out of memory\)$|NVML_SUCCESS == .{0,200}CUDACachingAllocator|Insufficient VRAM|CUBLAS_STATUS_NOT_INITIALIZED when calling `?cublasCreate|CUDNN_STATUS_NOT_INITIALIZED\b|Insufficient space in device allocation|Failed to allocate memory for requested buffer|Failed to CUDA (?:calloc|malloc)(?: async)? \d{1,16} bytes|Error Code 2: OutOfMemory",
 )  # fmt: skip
 """Every wording of a failed GPU allocation. It is shared by all causes of this kind, and proves none of them."""
 

@@ -213,7 +213,10 @@ def _certainty(case: Case, taken: Taken, holders: GpuHolders | Unknown) -> Certa
         return Certainty.PROVEN if is_seen else Certainty.LIKELY
     if is_seen:
         return Certainty.LIKELY
-    return Certainty.LIKELY if taken.kind == "start" else Certainty.POSSIBLE
+    is_plain = (
+        "NOT_INITIALIZED" not in taken.match.text
+    )  # a library that gives no reason lacks memory as a rule, not always
+    return Certainty.LIKELY if taken.kind == "start" and is_plain else Certainty.POSSIBLE
 
 
 def _quoted(case: Case, taken: Taken) -> Evidence:

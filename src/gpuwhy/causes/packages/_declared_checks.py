@@ -231,6 +231,12 @@ CHECKS: tuple[Check, ...] = (
         why="the list of its providers has none for the GPU",
     ),
     _check(
+        "torch-without-nccl", ("not compiled with nccl support", "have nccl built in"),
+        r"(?i)PyTorch was not compiled with NCCL support|Distributed package doesn't have NCCL built[ -]?in",
+        "the installed torch is a build without NCCL (for Windows, macOS, Jetson, or for the CPU)", "torch", is_exact=False, strength=58,
+        why="torch has no NCCL inside",
+    ),
+    _check(
         "no-metadata", "no package metadata was found for",
         rf"PackageNotFoundError: No package metadata was found for (?P<package>{_NAME})", "a package that another asks for is not installed", is_exact=False, strength=48, direction="newer",
         why="its metadata is looked for in vain",

@@ -27,8 +27,9 @@ _FILE_LISTS = "documented: file lists of the distributions' packages"
 
 _ON_WINDOWS = says(
     "module-missing-on-windows",
-    ("specified module could not be found", "winerror 126", "(or one of its dependencies)"),
-    r"Could not find module '(?P<path2>[^']{3,260})' \(or one of its dependencies\)|(?:DLL load failed(?: while importing (?P<module>\w{1,60}))?.{0,40}|WinError 126\].{0,10})[Tt]he specified module could not be found(?:.{0,40}?[Ee]rror loading \"?(?P<path>[^\"\s]{3,200}))?",
+    ("specified module could not be found", "winerror 126", "(or one of its dependencies)", "winerror 1114"),
+    r"Could not find module '(?P<path2>[^']{3,260})' \(or one of its dependencies\)|(?:DLL load failed(?: while importing (?P<module>\w{1,60}))?.{0,40}|WinError 126\].{0,10})[Tt]he specified module could not be found(?:.{0,40}?[Ee]rror loading \"?(?P<path>[^\"\s]{3,200}))?"
+    r"|WinError 1114\].{0,120}?initialization routine failed.{0,40}?(?:[Ee]rror loading \"(?P<path3>[^\"]{3,260}))?",
 )
 
 
@@ -75,7 +76,7 @@ def _on_windows(case: Case) -> Judgement:
     if match is None or match.is_code:
         return None
     component = (
-        parts.component_of(match.group("path") or match.group("path2"))
+        parts.component_of(match.group("path") or match.group("path2") or match.group("path3"))
         or parts.component_of(match.group("module"))
         or parts.imported_by_last_frame(match)
         or case.component_near(match, case.engine or None)

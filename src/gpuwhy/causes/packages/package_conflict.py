@@ -496,6 +496,11 @@ def _special(conflict: Conflict) -> tuple[Remedy, ...]:
         return (_package("ray", f"=={conflict.want}" if conflict.want else "match:cluster", "Run one release of Ray and Python on every node (one image)"),)  # fmt: skip
     if name == "python-too-old":
         return (Remedy(kind="package", name="python", value=conflict.want or "another", summary=f"Make an environment with Python {conflict.want or 'of a supported release'}", cost="a fresh environment"),)  # fmt: skip
+    if name == "torch-without-nccl":
+        return (
+            _package("torch", "CUDA build", "Install a build of torch with NCCL (Linux, CUDA)"),
+            Remedy(kind="env", name="PL_TORCH_DISTRIBUTED_BACKEND", value="gloo", rank=1, is_sure=False, summary="Or use the backend gloo, where the platform has no NCCL (init_process_group(backend=\"gloo\"))"),
+        )  # fmt: skip
     if name == "provider-not-built-in":
         return (
             _package("onnxruntime", "remove", "Remove the build for the CPU (onnxruntime): it overwrites the other's files"),
