@@ -97,3 +97,9 @@ def test_facts_of_any_shape_are_no_crash(key: str, value: object) -> None:
     base = {"cc": "9.0", "packages.flashinfer-python": "0.6.12", "cuda_toolkit": "12.8", key: value}
     found = of({k: v for k, v in base.items() if not (key == "gpus" and k == "cc")})
     assert found.where == "test"
+
+
+def test_a_version_that_is_a_sentence_is_no_other_version() -> None:
+    found = of({"packages.torch": "2.6.0+cu126", "packages.xformers": "built for PyTorch 2.6.0+cu124"})
+    assert causes(found) == []
+    assert "is no version" in open_questions(found)

@@ -100,3 +100,9 @@ def test_nothing_known_is_nothing_said() -> None:
     assert (causes(found), found.passed, found.is_examined) == ([], (), False)
     assert "torch has code for these GPUs" in open_questions(found)
     assert all(each.why for each in found.unchecked)
+
+
+def test_wheels_for_arm_are_not_judged_by_those_for_x86() -> None:
+    found = of({"gpu": "Jetson AGX Thor", "cc": "11.0", "torch": "2.10.0+cu130"})
+    assert causes(found) == []
+    assert "aarch64" in open_questions(found)

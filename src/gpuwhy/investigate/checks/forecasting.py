@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gpuwhy.diagnosis import completed, sign_literals
-from gpuwhy.investigate.checks import devices, driver, host, pins, toolchain, torch
+from gpuwhy.investigate.checks import devices, driver, engines, host, pins, toolchain, torch
 from gpuwhy.investigate.checks.binaries import Library, installed_libraries, libraries_run
 from gpuwhy.investigate.checks.plan import Plan, planned
 from gpuwhy.investigate.checks.results import Check, Forecast, Passed, Problem, Result, Unchecked
@@ -25,6 +25,7 @@ CHECKS: tuple[Check, ...] = (
     driver.driver_runs_compiled_modules,
     torch.torch_kernels,
     torch.triton_assembler,
+    engines.oldest_gpu,
     toolchain.flashinfer_toolkit,
     toolchain.other_compilers,
     toolchain.host_compiler,

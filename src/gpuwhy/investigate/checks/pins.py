@@ -91,10 +91,14 @@ def companions_of_torch(facts: Facts) -> Iterator[Result]:
             continue
         version = public_version(str(installed))
         try:
-            fits = version is not None and SpecifierSet(constraint).contains(version, prereleases=True)
+            fits = SpecifierSet(constraint).contains(version, prereleases=True) if version is not None else None
         except InvalidSpecifier:
             continue
-        if fits:
+        if fits is None:
+            yield Unchecked(
+                f"{name} belongs to torch {torch}", f"{str(installed)[:80]} is no version", f"packages.{name}"
+            )
+        elif fits:
             yield Passed(f"{name} {installed} belongs to torch {torch}", constraint)
         else:
             yield Problem(

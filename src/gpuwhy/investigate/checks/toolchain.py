@@ -28,6 +28,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 PACKAGE = "flashinfer-python"
 _COMPILING = {"sglang": ("sglang", "SGLang's own JIT"), "deepgemm": ("deep-gemm", "DeepGEMM")}
 """Consumers of a toolkit beside FlashInfer: the package that must be there, and what compiles."""
+_OLDEST = capabilities.ComputeCapability(7, 5)
 _MAJOR = re.compile(r"\D{0,40}(\d{1,2})(?:\.|$)")
 
 
@@ -47,6 +48,8 @@ def flashinfer_toolkit(facts: Facts) -> Iterator[Result]:
         return
     listed = facts.value(f"env.{flashinfer.ARCH_LIST_VARIABLE}")
     for capability in gpus.capabilities:
+        if (gpu := capabilities.parse(capability)) is not None and gpu.plain < _OLDEST:
+            continue  # no toolkit helps: FlashInfer does not serve it
         if listed is None:
             yield _gate(facts, str(version), capability, found, tools)
         else:

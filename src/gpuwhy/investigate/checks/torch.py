@@ -17,7 +17,7 @@ from gpuwhy.investigate.checks.results import (
 from gpuwhy.knowledge import capability as capabilities
 from gpuwhy.knowledge import toolkits, triton
 from gpuwhy.knowledge import torch as wheels
-from gpuwhy.knowledge.answers import Answer
+from gpuwhy.knowledge.answers import Answer, unknown
 from gpuwhy.knowledge.releases import public_version
 from gpuwhy.model.fact import Fact, Facts, Unknown
 from gpuwhy.model.finding import Certainty
@@ -64,6 +64,8 @@ def _runs(torch: Torch, capability: str, whose: str, gpus: Gpus, facts: Facts) -
     answer = _of_list(torch.arch_list, capability) if torch.arch_list else None
     if answer is None or answer.value is None:
         answer = wheels.supports(str(torch.version or ""), torch.cuda, capability)
+        if answer.value is False and _is_arm(capability, facts):
+            answer = unknown("the tables are of the wheels for x86-64, and those for aarch64 have other targets")
     if answer.value is None:
         return Unchecked(what, answer.why, "torch_arch_list", "python -c 'import torch; print(torch.cuda.get_arch_list())'")  # fmt: skip
     if answer.value:
@@ -78,6 +80,13 @@ def _runs(torch: Torch, capability: str, whose: str, gpus: Gpus, facts: Facts) -
             NotARemedy("reinstalling torch from the default index", "it fetches the same build again"),
         ),
     )  # fmt: skip
+
+
+def _is_arm(capability: str, facts: Facts) -> bool:
+    """Integrated GPUs sit beside an Arm processor; of other hosts the system's own words tell."""
+    gpu = capabilities.parse(capability)
+    named = f"{facts.value('os') or ''} {facts.value('kernel_release') or ''}"
+    return (gpu is not None and (gpu.major, gpu.minor) in capabilities.TEGRA) or "aarch64" in named
 
 
 def _of_list(targets: tuple[str, ...] | None, capability: str) -> Answer | None:
