@@ -32,6 +32,7 @@ FOREIGN = re.compile(
     r"rocm|(?:^|[._])hip(?:[._]|$)|aiter|xpu|npu|hpu|tpu|musa|ascend|(?:^|[._])mps(?:[._]|$)|\.amd\b|\.intel\b|platforms\.cpu"
 )
 """Modules of other hardware: looked at last, never left out."""
+_MAX_SUBCLASSES = 400
 _MAX_DEPTH = 60
 """Expressions that are inferred from one another; real chains are below 20."""
 _TRANSPARENT = ("Optional", "A", "Annotated", "Union", "ClassVar", "Final", "type", "Type")
@@ -80,6 +81,7 @@ class Resolver:
         self._tables: dict[int, dict[str, ast.expr]] = {}
         self._replaced: dict[tuple[int, int], list[Scope]] = {}
         self._mro: dict[int, list[Scope]] = {}
+        self._below: dict[int, list[Scope]] = {}
         self._quoted: dict[int, ast.expr | None] = {}
 
     # what expressions stand for
@@ -390,6 +392,11 @@ class Resolver:
 
     def subclasses(self, scope: Scope) -> list[Scope]:
         """A class and the classes of the trees that inherit from it."""
+        if id(scope) not in self._below:
+            self._below[id(scope)] = self._inheriting(scope)
+        return self._below[id(scope)]
+
+    def _inheriting(self, scope: Scope) -> list[Scope]:
         found, pending = [scope], [scope]
         while pending:
             base = pending.pop()
@@ -398,7 +405,7 @@ class Resolver:
                     continue
                 module = tree.module(path)
                 for each in module.classes() if module else ():
-                    if each not in found and base in self.bases(each):
+                    if each not in found and len(found) < _MAX_SUBCLASSES and base in self.bases(each):
                         found.append(each)
                         pending.append(each)
         return found
@@ -459,7 +466,14 @@ class Resolver:
             if value.kind == "module" and value.module:
                 return value.module.scope.named(node.attr)
             if value.kind in ("class", "instance") and value.scope:
-                return next((each.named(node.attr) for each in self.mro(value.scope) if each.named(node.attr)), [])
+                own = next((each.named(node.attr) for each in self.mro(value.scope) if each.named(node.attr)), [])
+                if not own or isinstance(value.made, ast.Call) or value.kind == "class":
+                    return own
+                # known by its annotation alone: it may be of a class that gives the attribute another value
+                return [
+                    *own,
+                    *(each for other in self.subclasses(value.scope)[1:] for each in other.declared.get(node.attr, ())),
+                ]
         return []
 
     def _of_bindings(self, bindings: list[Binding], depth: int) -> frozenset[str] | None:

@@ -51,6 +51,7 @@ _MAX_STEPS = 400
 _MAX_DEPTH = 14
 _HIDDEN_KINDS = frozenset({"seen", "constant", "builtin", "self", "named"})
 _SWITCHES = {"environment": "environment", "environment?": "environment", "flag": "flag", "subprocess": "subprocess", "file": "file", "external": "external", "field": "field"}  # fmt: skip
+_DECIDING = frozenset({"environment", "flag", "subprocess", "file"})
 _ORDER = ("environment", "flag", "field", "subprocess", "file", "external")
 _MAX_SWITCHES = 60
 
@@ -356,7 +357,9 @@ class _Tracer:
                 owner, name = node.touched
                 return (users_of_attribute(self.resolver, owner, name),)
         for node, _ in breadth_first(self.slicer.root):
-            if node.kind == "definition" and node.note == "on import" and node.node is not None:
+            is_global = node.kind == "definition" and node.note == "on import" and node.node is not None
+            # a constant is no state: only what something outside decides
+            if is_global and node.node is not None and any(each.kind in _DECIDING for each, _ in breadth_first(node)):
                 name = node.text.partition(" ")[0].partition(".")[0]
                 return (users_of_global(self.resolver, module_of(node.node), name),)
         return ()

@@ -31,9 +31,7 @@ def users_of_attribute(resolver: Resolver, owner: Scope, name: str) -> BlastRadi
 def users_of_global(resolver: Resolver, module: Module, name: str) -> BlastRadius:
     """Every function that uses a name of a module, there or through an import."""
     lines: dict[tuple[str, str, str], set[int]] = {}
-    for unit in resolver.trees.units(name):
-        if unit.facts and name not in unit.facts.names and name not in unit.facts.reads:
-            continue
+    for unit in _units_naming(resolver, module, name):
         for node in walk(*(unit.body if unit.kind == "function" else unit.module.tree.body)):
             if "_scope" not in node.__dict__ or (unit.kind == "module" and scope_of(node).unit().kind != "module"):
                 continue
@@ -45,6 +43,20 @@ def users_of_global(resolver: Resolver, module: Module, name: str) -> BlastRadiu
                 if any(value.kind == "module" and value.module and home(resolver, value.module, name) is module for value in values):  # fmt: skip
                     _note(lines, "write" if _is_write(node) else "read", node)
     return BlastRadius(f"{module.name}:{name}", _uses(lines))
+
+
+def _units_naming(resolver: Resolver, module: Module, name: str) -> Iterator[Scope]:
+    """The functions that may mean the name of a module: it is imported under its name, or the module is spelled too."""
+    spelled = {path for _, path in resolver.trees.with_words(name, module.name.rpartition(".")[2])}
+    for tree, path, facts in resolver.trees.facts_with(name):
+        if path != module.path and path not in spelled and not any(each.member == name for each in facts.imports):
+            continue
+        units = [unit for unit in facts.functions if name in unit.names or name in unit.reads or not unit.qualname]
+        found = tree.module(path) if units else None
+        for unit in units if found else ():
+            yield from (
+                ([found.scope] if not unit.qualname else found.functions(unit.qualname, unit.line)) if found else ()
+            )
 
 
 def _is_global(resolver: Resolver, node: ast.Name, module: Module) -> bool:
