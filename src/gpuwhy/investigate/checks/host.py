@@ -53,7 +53,7 @@ def shared_memory(facts: Facts) -> Iterator[Result]:
             evidence=(size.evidence,),
             remedies=(
                 Remedy(kind="flag", name="--shm-size", value="16g", summary="Start the container with --shm-size=16g", cost="the container is made anew; what is used of it counts as memory", check=("df -h /dev/shm",)),
-                Remedy(kind="flag", name="--ipc", value="host", rank=1, summary="Or share the host's /dev/shm", check=("df -h /dev/shm",)),
+                Remedy(kind="flag", name="--ipc", value="host", rank=1, summary="Share the host's /dev/shm", check=("df -h /dev/shm",)),
             ),
         )  # fmt: skip
 
