@@ -39,3 +39,22 @@ def test_what_cannot_be_shown_is_said() -> None:
     assert "has no probe colour; it has disks, driver" in done.err
     assert gpuwhy("show", "/nowhere.gpuwhy").status == 2
     assert gpuwhy("show", __file__).status == 2
+
+
+def test_a_copy_for_the_public_has_no_names(tmp_path: Path) -> None:
+    public = str(tmp_path / "public.gpuwhy")
+    assert gpuwhy("show", SNAPSHOT, "--redact", "hosts", "--output", public).status == 0
+    done = gpuwhy("show", public)
+    assert done.out.startswith("host-1 (ssh")
+    assert "gpu-host" not in gpuwhy("show", public, "--format", "json").out
+    refused = gpuwhy("show", SNAPSHOT, "--redact", "colours")
+    assert refused.status == 2
+    assert "choose of hosts, ips, users, paths, or all" in refused.err
+
+
+def test_a_collection_for_the_public_has_no_names_either(tmp_path: Path) -> None:
+    public = str(tmp_path / "public.gpuwhy")
+    done = gpuwhy("collect", "local", "--redact", "all", "--output", public)
+    assert done.status == 0, done.err
+    assert "names replaced" in done.err
+    assert gpuwhy("collect", "local", "--redact", "x", "--output", public).status == 2

@@ -12,26 +12,34 @@ from gpuwhy.cli.failing import unreachable, unusable
 @click.option("--unit", "-u", default="", help="The systemd unit to examine.")
 @click.option("--output", "-o", required=True, metavar="FILE", help="The snapshot to write, by custom NAME.gpuwhy.")
 @click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
-def command(where: str, unit: str, output: str, deadline: float) -> int:
+@click.option("--redact", metavar="KINDS", default="", help="For the public: take out hosts,ips,users,paths, or all.")
+def command(where: str, unit: str, output: str, deadline: float, redact: str) -> int:
     """Take a snapshot of WHERE (local or an SSH destination), with secrets taken out before they leave it."""
     from gpuwhy.cli.progress import shown_progress
     from gpuwhy.investigate import examine
     from gpuwhy.snapshot import SnapshotError, write
+    from gpuwhy.snapshot.anonymising import anonymised, parse_kinds
     from gpuwhy.targets import HostTarget, TargetError, parse_where
 
     try:
+        kinds = parse_kinds(redact) if redact else ()
         target = parse_where(where)
         if not isinstance(target, HostTarget):
             unusable(f"{where} is a file: there is nothing to collect")
         with shown_progress(target.name) as on_probe:
             snapshot = examine(target, unit=unit, on_probe=on_probe, deadline=deadline).snapshot
         if snapshot is not None:
+            snapshot = anonymised(snapshot, kinds) if kinds else snapshot
             write(snapshot, output)
     except TargetError as error:
         unreachable(str(error))
+    except ValueError as error:
+        unusable(f"--redact {error}")
     except (SnapshotError, OSError) as error:
         unusable(f"{output}: {error}")
     if snapshot is not None:
-        redacted = sum(snapshot.redacted.values())
-        click.echo(f"gpuwhy: {output}: {len(snapshot.probes)} probes, {redacted} secrets taken out", err=True)
+        names = sum(snapshot.redacted.get(kind, 0) for kind in kinds)
+        secrets = sum(snapshot.redacted.values()) - names
+        others = f", {names} names replaced" if kinds else ""
+        click.echo(f"gpuwhy: {output}: {len(snapshot.probes)} probes, {secrets} secrets taken out{others}", err=True)
     return 0

@@ -10,6 +10,7 @@ import msgspec
 
 from gpuwhy.reports.neutral import encodable, escaped_for_json, plain
 from gpuwhy.snapshot import Probe, Snapshot
+from gpuwhy.snapshot.anonymising import KINDS
 from gpuwhy.snapshot.redactions import Redaction, redactions_of
 
 _BRIEF = 90
@@ -52,7 +53,10 @@ def _overview(snapshot: Snapshot) -> Iterator[str]:
     yield f"{target.name} ({target.kind}{unit})"
     cut = "" if snapshot.is_complete else "; it ended early, and what is missing was not looked at"
     yield f"taken {_when(snapshot.started)} in {snapshot.duration:.1f} s by gpuwhy {snapshot.gpuwhy_version or '(unknown)'}{cut}"
-    yield f"schema {snapshot.schema_version}; {_counted(sum(snapshot.redacted.values()), 'secret')} taken out"
+    secrets = sum(count for kind, count in snapshot.redacted.items() if kind not in KINDS)
+    names = ", ".join(f"{kind} {count}" for kind, count in snapshot.redacted.items() if kind in KINDS)
+    replaced = f"; names replaced: {names}" if names else ""
+    yield f"schema {snapshot.schema_version}; {_counted(secrets, 'secret')} taken out{replaced}"
     yield ""
     for probe in sorted(snapshot.probes, key=lambda each: each.name):
         yield f"{probe.name:20} {probe.status:9} {probe.duration:5.2f} s  {_glance(probe)}"
