@@ -52,7 +52,7 @@ _BUILD_TARGETS = (
         r"|fp4_(?:gemm|quantization)|fp8_gemm|gemm_sm\d|fmha_(?:gen|cutlass)|trtllm_\w{3,40}|mxfp8_quantization|cutlass_fused_moe|tgv_gemm|xqa)\w{0,200}/\w{1,200}(?:\.cuda)?\.s?o\b"
     )),
     ("flash-attn", re.compile(r"(?<![\w./-])flash_(?:fwd|bwd)_\w{1,100}\.(?:cuda\.)?(?:cu|o)\b")),
-    ("deepgemm", re.compile(r"Assertion error \(\S{0,100}csrc/(?:\S{0,60}/)?jit|DeepGEMM JIT|\.deep_gemm/")),
+    ("deepgemm", re.compile(r"Assertion error \(\S{0,100}csrc/(?:\S{0,60}/)?(?:jit|apis/)|DeepGEMM JIT|\.deep_gemm/")),
     ("xformers", re.compile(r"\bmemory_efficient_attention|\b(?:cutlass|flshatt|fmha_cutlass)[FB](?:@|-blackwell|_f16|_bf16|_f32|`)|\bxformers/.{0,300}\bflash_(?:fwd|bwd)_")),
     ("flashinfer", re.compile(r"\[TensorRT-LLM\].{0,400}(?:flashinfer|nv_internal)/")),  # it carries kernels of TensorRT-LLM, and their messages
     ("tensorrt-llm", re.compile(r"\[TensorRT-LLM\]|\[TRT-LLM\]")),

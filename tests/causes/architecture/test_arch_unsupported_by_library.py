@@ -146,3 +146,8 @@ def test_turbomind_has_no_kernel_for_the_gpu(judge_report: Judge, finding: Find)
 def test_cublaslt_that_refuses(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report("Exception: cublasLt ran into an error!\n"), "arch-unsupported-by-library")
     assert found.component == "bitsandbytes"
+
+
+def test_an_assertion_of_deepgemm_is_known_by_its_place(judge_report: Judge, finding: Find) -> None:
+    text = "RuntimeError: Assertion error (csrc/apis/gemm.hpp:12): Unsupported architecture\n"
+    assert finding(judge_report(text), CAUSE).component == "deepgemm"

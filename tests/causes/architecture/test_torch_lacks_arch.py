@@ -163,3 +163,8 @@ def test_the_run_time_compiler_of_torch(judge_report: Judge) -> None:
 def test_near_miss_the_run_time_compiler_of_cupy(judge_report: Judge) -> None:
     text = '  File "/v/lib/python3.10/site-packages/cupy/cuda/compiler.py", line 684, in compile\ncupy.cuda.compiler.CompileException: nvrtc: error: invalid value for --gpu-architecture (-arch)\n'
     assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+def test_a_kernel_of_torch_alone_in_a_line(judge_report: Judge) -> None:
+    first = judge_report("invalid device function: at::native::vectorized_elementwise_kernel\n").findings[0]
+    assert (first.cause, first.component) == (CAUSE, "torch")

@@ -159,3 +159,24 @@ def test_a_torch_outside_of_the_engines_pin_makes_the_echo_likely(judge_report: 
 def test_cudas_own_error_500_is_no_symbol_of_a_library(judge_report: Judge) -> None:
     report = "RuntimeError: Unexpected error from cudaGetDeviceCount(). Error 500: named symbol not found (Triggered internally at ../c10/cuda/CUDAFunctions.cpp:108.)\n"
     assert "abi-mismatch" not in [found.cause for found in judge_report(report).findings]
+
+
+@pytest.mark.parametrize(
+    ("line", "component"),
+    [
+        ("undefined symbol: _ZN2at4_ops5zeros4callEN3c108ArrayRefIlEE", "torch"),
+        ("ImportError: undefined symbol: _ZN3c1013MessageLoggerC1EPKciib", "torch"),
+        ("undefined symbol: nvshmemi_get_p2p_attr", "nvshmem"),
+        ("undefined symbol: ggml_backend_cuda_init", "llama.cpp"),
+        ("undefined symbol: _ZN10flashinfer9somethingEv", "flashinfer"),
+        ("AttributeError: '_OpNamespace' '_C' object has no attribute 'rms_norm'", "vllm"),
+        ("AttributeError: '_OpNamespace' '_C_cache_ops' object has no attribute 'reshape_and_cache'", "vllm"),
+        ("undefined symbol: cudnnGetLibConfig", None),
+        ("undefined symbol: PyUnicode_AsUTF8String", None),
+        ("undefined symbol: _Z18selective_scan_fwdRKi", None),
+    ],
+)
+def test_a_line_alone_names_the_owner_of_its_symbol_or_nobody(
+    judge_report: Judge, finding: Find, line: str, component: str | None
+) -> None:
+    assert finding(judge_report(line + "\n"), CAUSE).component == component

@@ -88,3 +88,18 @@ def _owner_in_c(symbol: str) -> str:
         if pattern.match(symbol):
             return owner if owner != "llama.cpp" else "own"
     return "other"
+
+
+def owner_by_name(undefined: Undefined) -> str | None:
+    """The component that alone has symbols of this name: by its namespace, or by the prefix of C functions."""
+    if undefined.name is not None and undefined.name.root:
+        return "torch" if undefined.owner == "torch" else components.canonical(undefined.name.root)
+    return next((component for component, pattern in _PREFIXES if pattern.match(undefined.symbol)), None)
+
+
+_PREFIXES = (
+    ("nvshmem", re.compile(r"nvshmemi?_|nvshmemx_")),
+    ("llama.cpp", re.compile(r"ggml_|gguf_")),
+    ("torch", re.compile(r"THP[A-Z]|aoti_torch_")),
+)
+"""CUDA's and Python's own functions say nothing of who calls them."""

@@ -8,8 +8,9 @@ from gpuwhy.causes._case import Case, Match, derived, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
-from gpuwhy.causes.packages._symbols import UNDEFINED, Undefined, undefined_symbols
-from gpuwhy.knowledge import components, pins, torch_companions
+from gpuwhy.causes.packages._asking import owner_of_operators
+from gpuwhy.causes.packages._symbols import UNDEFINED, Undefined, owner_by_name, undefined_symbols
+from gpuwhy.knowledge import pins, torch_companions
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact, Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
@@ -122,7 +123,7 @@ def abi_mismatch(case: Case, torch: Torch | Unknown) -> Judgement:
 
 def _undefined(case: Case, undefined: Undefined, torch: Torch | Unknown) -> Judgement:
     match = undefined.match
-    component = parts.component_of_binary(case, match, undefined.binary) or _component_of_namespace(undefined)
+    component = parts.component_of_binary(case, match, undefined.binary) or owner_by_name(undefined)
     quoted = case.evidence(match, f"the loader finds nobody who defines {undefined.readable}")
     certainty = _CERTAINTY.get(undefined.owner, Certainty.POSSIBLE)
     strings = _string_types(undefined)
@@ -177,10 +178,6 @@ def _of_whom(undefined: Undefined) -> str:
         return undefined.provider
     names = {"torch": "torch", "own": "a part of itself", "nccl": "NCCL", "cuda": "a CUDA library", "python": "Python", "driver": "the driver's library"}  # fmt: skip
     return names.get(undefined.owner, "a library")
-
-
-def _component_of_namespace(undefined: Undefined) -> str | None:
-    return components.canonical(undefined.name.root) if undefined.name is not None and undefined.name.root else None
 
 
 def _string_types(undefined: Undefined) -> Evidence | None:
@@ -262,7 +259,7 @@ def _operators_absent(case: Case, torch: Torch | Unknown) -> Judgement:
     if match is None:
         return None
     module = match.group("module") or ""
-    component = parts.component_of(module) or case.component_near(match, case.engine or None)
+    component = parts.component_of(module) or case.component_near(match, case.engine or owner_of_operators(module))
     quoted = case.evidence(
         match, "the operators of the compiled part are not registered; the reason was printed before"
     )
