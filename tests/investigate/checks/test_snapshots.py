@@ -32,7 +32,9 @@ def test_what_was_seen_is_the_evidence(tmp_path: Path) -> None:
     first = found.problems[0]
     assert first.cause == "toolkit-too-old-for-arch"
     assert any("CUDA_HOME=/usr/local/cuda-12.8" in each.quote for each in first.evidence), "the order of search"
-    assert {each.cause for each in found.problems[1:]} == {"toolkit-torch-mismatch", "shm-too-small", "jit-cache-stale"}
+    assert {each.cause for each in found.problems[1:]} == {"toolkit-torch-mismatch", "toolkit-incomplete", "shm-too-small", "jit-cache-stale"}  # fmt: skip
+    incomplete = next(each for each in found.problems if each.cause == "toolkit-incomplete")
+    assert incomplete.remedies[0].name == "libcurand-dev-12-8"
     assert any("every GPU answers" in each.what for each in found.passed)
     assert any(each.key == "pci_acs" for each in found.unchecked)
 
@@ -54,6 +56,12 @@ def test_a_snapshot_of_any_shape_is_no_crash(tmp_path: Path, seed: int) -> None:
         values = mutated(values, chance, is_top=True)
     found = checked(tmp_path, values, Plan(gpus=("H100",)) if seed % 2 else None)
     assert render(prescribed(found), verbose=True)
+
+
+def test_a_complete_toolkit_lacks_nothing(tmp_path: Path) -> None:
+    values = copy.deepcopy(VALUES)
+    values["toolkits"][0]["has_curand"] = True
+    assert "toolkit-incomplete" not in {each.cause for each in checked(tmp_path, values).problems}
 
 
 def mutated(value: Any, chance: random.Random, *, is_top: bool = False) -> Any:

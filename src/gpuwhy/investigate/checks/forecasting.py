@@ -28,6 +28,7 @@ CHECKS: tuple[Check, ...] = (
     engines.oldest_gpu,
     toolchain.flashinfer_toolkit,
     toolchain.other_compilers,
+    toolchain.toolkit_parts,
     toolchain.host_compiler,
     toolchain.toolkit_against_torch,
     pins.engine_pins,

@@ -28,6 +28,8 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 PACKAGE = "flashinfer-python"
 _COMPILING = {"sglang": ("sglang", "SGLang's own JIT"), "deepgemm": ("deep-gemm", "DeepGEMM")}
 """Consumers of a toolkit beside FlashInfer: the package that must be there, and what compiles."""
+_PARTS = {"headers": "cuda-cudart-dev", "cudart": "cuda-cudart-dev", "cicc": "cuda-nvcc", "curand": "libcurand-dev"}
+"""Parts as the collector names them, and NVIDIA's packages that bring them. The sampling kernels include curand's."""
 _OLDEST = capabilities.ComputeCapability(7, 5)
 _MAJOR = re.compile(r"\D{0,40}(\d{1,2})(?:\.|$)")
 
@@ -241,6 +243,35 @@ def _compiles(facts: Facts, name: str, consumer: str, capability: str, found: Re
         title=f"{name} finds nvcc {found.version}, which does not know compute capability {capability}",
         evidence=(by_the_tables(knows.why, knows.provenance), *_of(found), *shown(facts, "cc", "gpus")),
         remedies=(_newer_toolkit(needed or "newer"),),
+    )  # fmt: skip
+
+
+def toolkit_parts(facts: Facts) -> Iterator[Result]:
+    """The toolkit that FlashInfer takes has the parts that compiling its kernels needs."""
+    tools = Toolkits.of(facts)
+    if not facts.value(f"packages.{PACKAGE}") or not isinstance(tools, Toolkits):
+        return
+    found = tools.resolved_by("flashinfer")
+    if not isinstance(found, Resolution) or not found.root:
+        return
+    root = found.root.rstrip("/")
+    install = next((each for each in tools.installs if each.root.rstrip("/") == root or f"also {root}" in each.note), None)  # fmt: skip
+    if install is None:
+        return
+    lacks = [name for name in _PARTS if re.search(rf"lacks [\w, ]{{0,80}}\b{name}\b", install.note[:300])]
+    if not lacks:
+        yield Passed(f"the toolkit at {install.root} is complete", "compiler, headers and libraries are there")
+        return
+    suffix = f"-{install.version.replace('.', '-')}" if install.version else ""
+    packages = [_PARTS[name] + suffix for name in lacks]
+    yield Problem(
+        cause="toolkit-incomplete", component="cuda-toolkit", certainty=Certainty.LIKELY,
+        title=f"The toolkit at {install.root}, which FlashInfer takes, lacks {', '.join(lacks)}",
+        evidence=(*_of(found), *shown(facts, "toolkits")),
+        remedies=(
+            Remedy(kind="system-package", name=packages[0], value="install", summary=f"Install {', '.join(packages)}", commands=(f"apt-get install {' '.join(packages)}",), cost="root; some 100 MB"),
+            Remedy(kind="toolkit", name="cuda", value=install.version or "match:torch", summary="Install the complete toolkit, and point CUDA_HOME at it", cost="2 to 6 GB of disk", risk="medium"),
+        ),
     )  # fmt: skip
 
 
