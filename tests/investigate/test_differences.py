@@ -6,8 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpuwhy.causes import catalogue
 from gpuwhy.investigate.change_kinds import KINDS, kind_of
@@ -16,6 +19,7 @@ from gpuwhy.reports import differences as report
 from gpuwhy.snapshot import Probe, Snapshot, Subject, read
 
 CRASH = Path(__file__).parents[1] / "data" / "logs" / "seed_crash.log"
+SCHEMA = Path(__file__).parents[2] / "docs" / "diff.schema.json"
 KEPT = Path(__file__).parents[1] / "data" / "snapshots" / "schema-0.1.json"
 OLD, NEW = "/usr/local/cuda-12.9", "/usr/local/cuda-12.8"
 
@@ -180,4 +184,47 @@ def test_every_cause_that_a_kind_names_is_in_the_catalogue() -> None:
 
 def test_the_document_follows_its_schema(yesterday_and_today: Comparison) -> None:
     document = json.loads(report.render_json(yesterday_and_today))
+    jsonschema.validate(document, json.loads(SCHEMA.read_text(encoding="utf-8")))
     assert msgspec.convert(document, report.DifferenceDocument).comparison == yesterday_and_today
+
+
+JSON: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=12),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["name", "files", "levels", "modules", "path", "size", "x"]), inner, max_size=4
+        )
+    ),
+    max_leaves=8,
+)
+PROBES = [
+    "gpus",
+    "unit",
+    "jit_cache",
+    "disks",
+    "memory",
+    "toolkits",
+    "packages",
+    "environment",
+    "resolutions",
+    "limits",
+]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.dictionaries(st.sampled_from(PROBES), JSON))
+def test_a_snapshot_that_was_tampered_with_is_compared_all_the_same(values: dict[str, Any]) -> None:
+    for comparison in (compare(host(OLD), host(OLD, **values)), compare(host(OLD, **values), host(OLD))):
+        report.render(comparison, verbose=True)
+        report.render_json(comparison)
+
+
+def test_room_on_a_disk_matters_when_it_runs_out() -> None:
+    def with_room(available: int) -> Snapshot:
+        return host(OLD, disks=[{"path": "/models", "why": "HF_HOME", "exists": True, "size": 1000 << 30, "available": available << 30, "options": "rw", "file_system": "ext4", "mount_point": "/"}])  # fmt: skip
+
+    assert compare(with_room(600), with_room(200)).changes == ()
+    full = change(compare(with_room(600), with_room(2)), "df./models")
+    assert full.after == "2 GiB of 1000 GiB available"
+    assert full.causes == ("disk-full",)

@@ -87,6 +87,7 @@ def test_secrets_are_known_by_what_stands_around_them(text: str, secret: str) ->
         "tcp://127.0.0.1:29500",
         "http://localhost:8000/v1/models",
         "PWD=/root OLDPWD=/opt",
+        "fw_attention_kernel_sm90_bf16_head128 e2b_gemm_4096x4096x1024_tn",
         "task-scheduler-0123456789abcdef desk-0123456789abcdef",
         "Basic implementation of the sampler; bearer authentication is off",
         "/root/.cache/flashinfer/0.6.18.post1/120a/cached_ops/sampling/sampling.so",

@@ -10,7 +10,7 @@ import msgspec
 
 from gpuwhy.model.evidence import Evidence, Place
 from gpuwhy.model.fact import Fact, Facts, Unknown
-from gpuwhy.model.host import Gpu, Resolution, ToolkitInstall
+from gpuwhy.model.host import Resolution, ToolkitInstall
 from gpuwhy.snapshot import Probe, Snapshot, facts_of
 
 _FOLLOW = {"gpu": "gpus", "cc": "gpus", "torch": "packages.torch", "service.exec_start": "command", "cuda_home": "toolkit_resolved.flashinfer", "cuda_toolkit": "toolkit_resolved.flashinfer", "ulimit.memlock": "memlock", "df./dev/shm": "shm_bytes"}  # fmt: skip
@@ -131,8 +131,7 @@ def shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key} {item}" for key, item in value.items()) or "empty"
     if isinstance(value, list) and value and all(isinstance(each, dict) and "name" in each for each in value):
-        devices = [msgspec.convert(each, Gpu, strict=False) for each in value]
-        kinds = [f"{each.name} ({each.compute_capability or 'capability unknown'})" for each in devices]
+        kinds = [f"{each['name']} ({each.get('compute_capability') or 'capability unknown'})" for each in value]
         return "; ".join(f"{kinds.count(kind)} x {kind}" for kind in dict.fromkeys(kinds))
     if isinstance(value, list):
         return ", ".join(str(each) for each in value) or "none"

@@ -150,11 +150,16 @@ def _differs(key: str, old: Any, new: Any) -> bool:
     if key == "mem_available_bytes":
         return _moved_far(old, new)
     if key.startswith("df.") and isinstance(old, dict) and isinstance(new, dict):
-        is_short = new.get("avail_bytes", 0) * 20 < new.get("size_bytes", 0)
-        return old.get("size_bytes") != new.get("size_bytes") or (
-            is_short and _moved_far(old.get("avail_bytes"), new.get("avail_bytes"))
-        )
+        return _room_differs(old, new)
     return bool(old != new)
+
+
+def _room_differs(old: dict[str, Any], new: dict[str, Any]) -> bool:
+    """Another size; or so little left that it matters, and much less or more than before."""
+    size, left = new.get("size_bytes"), new.get("avail_bytes")
+    if not isinstance(size, int) or not isinstance(left, int) or old.get("size_bytes") != size:
+        return old != new
+    return left * 20 < size and _moved_far(old.get("avail_bytes"), left)
 
 
 def _moved_far(old: Any, new: Any) -> bool:

@@ -49,6 +49,10 @@ FORMS: Dict[str, Pattern[str]] = {
         r"|tskey-[a-z]{2,20}-[A-Za-z0-9-]{20,200}"
         r"|NRA[KL]-[A-Z0-9]{27}"
         r"|lin_(?:api|oauth)_[A-Za-z0-9]{30,100}"
+        r"|(?:csk-|tvly-(?:dev-|prod-)?|jina_|pcsk_|figd_|sntrys_|shp(?:at|ss|ca|pa)_|pscale_(?:tkn|pw|oauth)_|sq0[a-z]{3}-|lsv2_(?:pt|sk)_)"
+        r"(?=[A-Za-z_-]{0,200}[0-9])[A-Za-z0-9_-]{22,300}"
+        r"|(?:fw_|e2b_|ntn_|sbp_)(?=[A-Za-z]{0,200}[0-9])[A-Za-z0-9]{22,300}(?![A-Za-z0-9_])"
+        r"|ATATT3x[A-Za-z0-9_=-]{40,300}|PMAK-[0-9a-f]{24}-[0-9a-f]{34}|pul-[0-9a-f]{40}|dp\.(?:pt|st|ct|sa)\.[A-Za-z0-9._-]{30,100}"
         r"|AGE-SECRET-KEY-1[A-Z0-9]{50,70}"
         r"|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])"
         r")"
@@ -73,6 +77,7 @@ FORM_HINTS: Dict[str, Tuple[str, ...]] = {
     "API key": (
         "k-", "k_", "nvapi-", "rpa_", "aiza", "ya29.", "xox", "hvs.", "hvb.", "sg.", "r8_", "pplx-", "xai-", "_v1_", "gocspx-", "dapi",
         "glsa_", "glc_", "tskey-", "nra", "lin_", "age-secret-key", ":aa",
+        "fw_", "csk-", "tvly-", "jina_", "pcsk_", "e2b_", "figd_", "ntn_", "sntrys_", "sbp_", "shp", "pscale_", "sq0", "lsv2_", "atatt3x", "pmak-", "pul-", "dp.",
     ),
     "code host token": ("gh", "github_pat_", "gl", "npm_", "pypi-", "dckr_"),
     "cloud key": ("akia", "asia", "agpa", "aroa", "anpa", "ltai"),
