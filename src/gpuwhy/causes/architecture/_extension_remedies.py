@@ -96,7 +96,7 @@ def _rebuild(package: str, component: str, capability: str | None) -> Remedy:
 def _is_named(case: Case, product: str) -> bool:
     if case.engine == product or f"packages.{product}" in case.facts:
         return True
-    return any(product in line.text[:300].lower() for log in case.incident.logs for line in log.lines[:2000])
+    return any(product in line.text[:300].lower() for _, line in case.lines())
 
 
 IN_VAIN = (

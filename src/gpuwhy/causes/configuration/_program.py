@@ -19,8 +19,6 @@ LOADERS = frozenset(
 """Libraries that load models for other programs: they print the message, the program around them was configured."""
 PYTHON_ENGINES = frozenset({"vllm", "sglang", "tensorrt-llm", "lmdeploy", "text-generation-inference", "aphrodite", "ktransformers", "mlc-llm"})  # fmt: skip
 _PROGRAMS = PYTHON_ENGINES | {"ollama", "llama.cpp", "comfyui", "exllama", "exllamav2", "exllamav3", "gpustack", "koboldcpp", "unsloth", "lmms-eval", "verl", "nemo"}  # fmt: skip
-_LONGEST_LOG = 4000
-"""Lines that are searched for an engine's own messages: a start says early whose it is."""
 _REPOSITORY = r"(?P<name>[\w.-]{1,96}/[\w.-]{1,96})"
 _MODEL = re.compile(
     r"(?:huggingface\.co|hf\.co|hf-mirror\.com|modelscope\.cn/models)/(?:api/models/)?"
@@ -35,9 +33,7 @@ _MODEL_FACTS = ("server_args.model", "server_args.model_path", "server_args.mode
 
 def engine_of(case: Case, match: Match | None = None) -> str:
     """The engine the log belongs to, else the one whose words the match has; ``""`` when neither tells."""
-    found = case.engine or engine_of_messages(
-        line.raw for log in case.incident.logs for line in log.lines[:_LONGEST_LOG]
-    )
+    found = case.engine or engine_of_messages(line.raw for _, line in case.lines())
     found = (components.canonical(found) or found) if found else ""
     if found in _PROGRAMS or match is None:
         return found

@@ -253,12 +253,11 @@ def _positions(case: Case) -> int | None:
     value = case.facts.value("model.max_position_embeddings")
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    for log in case.incident.logs:
-        for line in log.lines:
-            if "max_position_embeddings" in line.text:
-                found = _POSITIONS.search(line.text[:4000])
-                if found is not None:
-                    return int(found["limit"])
+    for _, line in case.lines():
+        if "max_position_embeddings" in line.text:
+            found = _POSITIONS.search(line.text[:4000])
+            if found is not None:
+                return int(found["limit"])
     return None
 
 

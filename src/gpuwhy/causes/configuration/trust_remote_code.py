@@ -148,13 +148,12 @@ def _given(case: Case, match: Match) -> Evidence | None:
         return case.fact_evidence("command", "trust_remote_code was given")
     if case.facts.value("server_args.trust_remote_code") is True:
         return case.fact_evidence("server_args.trust_remote_code", "trust_remote_code was given")
-    for log in case.incident.logs:
-        for line in log.lines:
-            text = line.text[:4000]
-            if "trust" not in text or line is match.line or _MESSAGE.search(text):
-                continue
-            if _GIVEN.search(text):
-                return Evidence("trust_remote_code was given", text.strip()[:300])
+    for _, line in case.lines():
+        text = line.text[:4000]
+        if "trust" not in text or line is match.line or _MESSAGE.search(text):
+            continue
+        if _GIVEN.search(text):
+            return Evidence("trust_remote_code was given", text.strip()[:300])
     return None
 
 

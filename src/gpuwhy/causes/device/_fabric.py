@@ -154,15 +154,14 @@ def _version(case: Case, evidence: dict[str, Evidence]) -> str:
             if found is not None:
                 evidence["version"] = fact.evidence
                 return found[0]
-    for log in case.incident.logs:
-        for line in log.lines[:4000]:
-            text = line.text[:400]
-            if "abric" not in text:
-                continue
-            listed = _INSTALLED.search(text)
-            if listed is not None:
-                evidence["version"] = Evidence("the installed Fabric Manager", text.strip(), Place(log.kind, log.name, line.number))  # fmt: skip
-                return listed["deb"] or listed["rpm"] or listed["own"]
+    for log, line in case.lines():
+        text = line.text[:400]
+        if "abric" not in text:
+            continue
+        listed = _INSTALLED.search(text)
+        if listed is not None:
+            evidence["version"] = Evidence("the installed Fabric Manager", text.strip(), Place(log.kind, log.name, line.number))  # fmt: skip
+            return listed["deb"] or listed["rpm"] or listed["own"]
     return ""
 
 

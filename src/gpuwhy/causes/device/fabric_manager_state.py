@@ -178,7 +178,7 @@ def _missing(case: Case, manager: Manager, match: Match) -> tuple[Missing, ...]:
 
 
 def _notes(case: Case) -> tuple[str, ...]:
-    texts = (line.text[:300] for log in case.incident.logs for line in log.lines[:2000])
+    texts = (line.text[:300] for _, line in case.lines())
     if any(_CONFIDENTIAL.search(text) for text in texts):
         return ("In a confidential VM the GPUs have to be set ready first: nvidia-smi conf-compute -srs 1.",)
     return ()

@@ -211,7 +211,7 @@ def _remedies(case: Case, shm: Space | None, needed: int | None) -> tuple[Remedy
     where = place.read_surroundings(case)
     texts = [match.text for match in case.all("nccl-segment", "named", "torch-workers")]
     is_large = shm is not None and shm.size is not None and shm.size >= 4 * space.GIB
-    near = (line.text[:300] for log in case.incident.logs for line in log.lines[:500])
+    near = (line.text[:300] for _, line in case.lines())
     has_stale = is_large or any(_STALE.search(text) for text in near)
     size = "16g" if needed is None or needed < 2 * space.GIB else f"{-(-needed * 8 // space.GIB)}g"
     larger = Remedy(

@@ -271,7 +271,7 @@ def _may_be_sampler(gate: Gate) -> bool:
 
 
 def _names(case: Case, engine: str) -> bool:
-    return any(engine in line.text for log in case.incident.logs for line in log.lines[:2000])
+    return any(engine in line.text for _, line in case.lines())
 
 
 def _quoted(value: str) -> str:

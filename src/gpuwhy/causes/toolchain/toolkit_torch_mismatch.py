@@ -168,7 +168,7 @@ def _what_decides(case: Case) -> tuple[Missing, ...]:
 def _remedies(
     case: Case, component: str | None, nvcc: str | None, built: str | None, torch: Torch | Unknown
 ) -> tuple[Remedy, ...]:
-    is_isolated = any("pip-build-env-" in line.text for log in case.incident.logs for line in log.lines[:5000])
+    is_isolated = any("pip-build-env-" in line.text for _, line in case.lines())
     same_major = nvcc is not None and built is not None and nvcc.partition(".")[0] == built.partition(".")[0]
     remedies = [
         Remedy(
