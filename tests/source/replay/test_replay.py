@@ -413,3 +413,35 @@ def test_a_file_that_cannot_be_read_is_not_there(tmp_path: Path) -> None:
     source = FolderSource([site])
     assert [source.find(name) for name in ("broken", "link", "nested", "absent", "../x", "")] == [None] * 6
     assert replay(source, "good:f", {}).outcome == Returned(repr(str(site / "good.py")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import functools\n@functools.cache\ndef g(): return 1\ndef f(): return g.cache_info().currsize",
+        "import dataclasses\n@dataclasses.dataclass\nclass A:\n    x: int = 1\ndef f(): return A.__dataclass_fields__",
+        "import typing\nclass P(typing.Protocol):\n    x: int\nclass A:\n    x = 1\ndef f(): return isinstance(A(), P)",
+        "import typing\nclass P(typing.NamedTuple):\n    x: int\ndef f(): return hasattr(P(1), '_asdict')",
+        "import abc\nclass A(abc.ABC):\n    pass\ndef f(): return hasattr(A, 'register')",
+        "from outside import *\ndef f(): return helper(1)",
+        "import outside\ndef g(): pass\ng.table = outside.table() + 1\ndef f(): return g.table",
+        "import outside\nclass A: pass\nfor n in outside.names(): setattr(A, n, 1)\ndef f(): return A().x",
+        "import q\ndef f(): return hasattr(q, 'x')",
+        "from importlib.util import find_spec\ndef f(): return find_spec('q').loader",
+    ],
+)
+def test_an_attribute_that_the_replay_cannot_see_is_not_called_absent(text: str) -> None:
+    outcome = run(text, q="from outside import *\n").outcome
+    assert isinstance(outcome, (NotModelled, NeedsFact)), outcome
+
+
+def test_a_compiled_module_of_a_package_has_no_source_and_may_be_there() -> None:
+    files = {"p": "", "p__a": ""}
+    text = "def f():\n    from p import _C\n    return 1\n"
+    assert run(text, **files).outcome == NeedsFact(
+        "modules.p._C",
+        Place("m.py", 2, "f"),
+        "python -c 'import importlib.util as u; print(u.find_spec(\"p._C\"))'",
+    )
+    assert run(text, {"modules.p._C": True}, **files).outcome == Returned("1")
+    assert isinstance(run(text, {"modules.p._C": False}, **files).outcome, Raised)

@@ -25,6 +25,7 @@ from gpuwhy.source.replay.values import (
     Module,
     Native,
     Path,
+    Spec,
     Super,
     Unknown,
     Wrapper,
@@ -60,6 +61,8 @@ def of(machine: Machine, value: Any, name: str, called: bool) -> Any:
         return paths.attribute(machine, value, name)
     if isinstance(value, Wrapper):
         return _of_wrapper(value, name)
+    if isinstance(value, Spec) and name in ("name", "origin"):
+        return getattr(value, name)
     if value is Path:
         return paths.class_attribute(name)
     if name == "__class__":
@@ -97,8 +100,11 @@ def of_module(machine: Machine, module: Module, name: str, importing: bool = Fal
     dynamic = module.names.get("__getattr__")
     if dynamic is not None:
         return machine.call(dynamic, (name,), {})
-    if name in ("__path__", "__spec__", "__dict__", "__loader__"):
+    if module.is_open or _is_special(name):
         raise NotModelledError(dotted)
+    if module.source.is_package and machine.used(f"is there {dotted}", machine.oracle.module_exists(dotted)):
+        # a compiled module of the package has no source
+        return External(dotted)
     if importing:
         shown = f"cannot import name {name!r} from {module.source.name!r} ({module.source.path})"
         raise machine.error(ImportError(shown, name=module.source.name, path=module.source.path))
@@ -237,6 +243,8 @@ def _of_instance(machine: Machine, instance: Instance, name: str) -> Any:
     dynamic = instance.cls.find("__getattr__")
     if dynamic is not ABSENT:
         return machine.call(dynamic, (instance, name), {})
+    if _is_special(name) or (name.startswith("_") and instance.cls.flavour):
+        raise NotModelledError(f"{instance.cls.name}.{name}")
     raise machine.error(AttributeError(f"{instance.cls.name!r} object has no attribute {name!r}"))
 
 
@@ -270,16 +278,7 @@ def _of_class(machine: Machine, cls: Class, name: str) -> Any:
     found = cls.find(name)
     if found is not ABSENT:
         return _bound(machine, found, None, cls, name)
-    if name in (
-        "__init__",
-        "__new__",
-        "__doc__",
-        "__dict__",
-        "__mro__",
-        "__bases__",
-        "__subclasses__",
-        "__annotations__",
-    ):
+    if _is_special(name) or name in ("mro", "register") or (name.startswith("_") and cls.flavour):
         raise NotModelledError(f"{cls.name}.{name}")
     if cls.native is not None:
         inherited = natives.attribute_or_absent(machine, cls.native, name)
@@ -316,6 +315,11 @@ def _of_super(machine: Machine, value: Super, name: str) -> Any:
     raise machine.error(AttributeError(f"'super' object has no attribute {name!r}"))
 
 
+def _is_special(name: str) -> bool:
+    """Names that Python gives to every object of a kind."""
+    return name.startswith("__") and name.endswith("__")
+
+
 def _initialise(machine: Machine, receiver: Instance, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     payload = receiver.payload
     if isinstance(payload, BaseException):
@@ -340,6 +344,8 @@ def _of_function(machine: Machine, function: Function | Cached | Bound, name: st
             return Native(name, lambda _, __, ___: function.results.clear())
         if name == "__wrapped__":
             return function.function
+        if name.startswith("cache_"):
+            raise NotModelledError(f"function.{name}")
         return machine.attribute(function.function, name)
     if isinstance(function, Bound):
         if name == "__self__":

@@ -49,6 +49,7 @@ def make_class(machine: Machine, node: ast.ClassDef, frame: Frame) -> Class:
         doubt = NotModelledError(f"the metaclass or arguments of the class {node.name}")
     cls = Class(machine, node.name, [base for base in bases if not _is_nothing(base)], names, frame.module)
     _inherit(cls)
+    cls.is_protocol = any(isinstance(base, External) and base.name.endswith(".Protocol") for base in bases)
     cls.opaque = cls.opaque or doubt
     body = Frame("class", frame.module, names, frame, body_scope(node.body))
     body.function = node.name

@@ -32,6 +32,7 @@ from gpuwhy.source.replay.values import (
     Module,
     Native,
     Path,
+    Spec,
     Wrapper,
 )
 
@@ -109,7 +110,7 @@ def _find_spec(machine: Machine, args: _Args, kwargs: _Names) -> Any:
     module = machine.module(name)
     if module is None and not machine.used(f"is there {name}", machine.oracle.module_exists(name)):
         return None
-    return types.SimpleNamespace(name=name, origin=module.source.path if module else Unanswered(f"the file of {name}"))
+    return Spec(name, module.source.path if module else Unanswered(f"the file of {name}"))
 
 
 class Unanswered(Inert):

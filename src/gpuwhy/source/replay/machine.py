@@ -11,7 +11,15 @@ from typing import Any, NoReturn
 from gpuwhy.source.replay import attributes, bounds, classes, expressions, library, natives, statements
 from gpuwhy.source.replay.oracle import Answer, Oracle
 from gpuwhy.source.replay.outcome import Assumed, Branch, Caught, FactUsed, LogLine, Place, Step
-from gpuwhy.source.replay.scopes import FunctionNode, Scope, bound_by, mutated_by, scope_of
+from gpuwhy.source.replay.scopes import (
+    FunctionNode,
+    Scope,
+    binds_unseen,
+    bound_by,
+    passed_on_by,
+    scope_of,
+    stored_into_by,
+)
 from gpuwhy.source.replay.sources import SourceOfModules
 from gpuwhy.source.replay.stops import NeedsFactError, NotModelledError, ReplayedError, ReturnJump, StopReplayError
 from gpuwhy.source.replay.values import (
@@ -187,9 +195,14 @@ class Machine:
         unknown = Unknown(stop)
         for name in bound_by(statement):
             frame.names[name] = unknown
-        for name in mutated_by(statement):
+        for name in passed_on_by(statement):
             if isinstance(frame.names.get(name), (list, dict, set, Instance)):
                 frame.names[name] = unknown
+        for name in stored_into_by(statement):
+            if isinstance(frame.names.get(name), (list, dict, set, Instance, Class, Function, Cached)):
+                frame.names[name] = unknown
+        if binds_unseen(statement):
+            frame.module.is_open = True
         frame.line = statement.lineno
         self.assume(f"passed over, {type(stop).__name__.removesuffix('Error')}: {stop} ({stop.place})")
 
@@ -253,6 +266,8 @@ class Machine:
             if each.kind == "function" and name in each.scope.bound:
                 if each is frame:
                     text = f"cannot access local variable '{name}' where it is not associated with a value"
+                if sys.version_info < (3, 11):
+                    text = f"local variable '{name}' referenced before assignment"
                     raise self.error(UnboundLocalError(text))
                 text = (
                     f"cannot access free variable '{name}' where it is not associated with a value in enclosing scope"
@@ -264,9 +279,9 @@ class Machine:
             return self._resolved(module.frame, name)
         if name in natives.BUILTINS:
             return natives.BUILTINS[name]
-        if module.state == "loading":
+        if module.state == "loading" or module.is_open:
             # later in the body, or bound by an import that was not followed
-            raise NotModelledError(f"the name {name} while {module.source.name} is being imported")
+            raise NotModelledError(f"the name {name}, which {module.source.name} may bind unseen")
         if hasattr(python_builtins, name):
             raise NotModelledError(f"the builtin {name}")
         raise self.error(NameError(f"name '{name}' is not defined"))

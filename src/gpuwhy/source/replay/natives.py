@@ -371,6 +371,8 @@ def _is_instance(value: Any, kind: Any) -> bool:
     if isinstance(value, Inert):
         raise value.stop()
     if isinstance(kind, Class):
+        if kind.is_protocol and not isinstance(value, Instance):
+            raise NotModelledError(f"whether a value has what the protocol {kind.name} asks for")
         return isinstance(value, Instance) and value.cls.is_subclass(kind)
     if isinstance(kind, External):
         # no class outside has Python's own plain types below it, but for the abstract ones of the standard library

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -117,7 +116,9 @@ def class_attribute(name: str) -> Any:
     raise NotModelledError(f"Path.{name}")
 
 
-def _of_texts(function: Callable[..., Any]) -> Native:
+def _of_texts(name: str) -> Native:
+    function = getattr(posixpath, name)
+
     def computed(machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         for value in args:
             if isinstance(value, Inert):
@@ -126,13 +127,12 @@ def _of_texts(function: Callable[..., Any]) -> Native:
             function, *(value.__fspath__() if isinstance(value, Instance) else value for value in args)
         )
 
-    return Native(f"os.path.{function.__name__}", computed)
+    return Native(f"os.path.{name}", computed)
 
 
 def _asked(name: str, kind: str | None) -> Native:
     def asked(machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
         if args and args[0] is None:
-            machine.native(os.fspath, None) if kind is None else None
             raise NotModelledError(f"os.path.{name}(None)")
         return exists(machine, args[0], kind)
 
@@ -141,10 +141,9 @@ def _asked(name: str, kind: str | None) -> Native:
 
 OS_PATH: dict[str, Any] = {
     **{
-        f"os.path.{function.__name__}": _of_texts(function)
-        for function in (
-            posixpath.join, posixpath.dirname, posixpath.basename, posixpath.split, posixpath.splitext, posixpath.normpath,
-            posixpath.isabs, posixpath.commonpath, posixpath.commonprefix,
+        f"os.path.{name}": _of_texts(name)
+        for name in (
+            "join", "dirname", "basename", "split", "splitext", "normpath", "isabs", "commonpath", "commonprefix",
         )
     },
     "os.path.exists": _asked("exists", None),

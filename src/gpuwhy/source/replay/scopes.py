@@ -39,17 +39,38 @@ def bound_by(statement: ast.stmt) -> frozenset[str]:
     return scope.bound | scope.of_module
 
 
-def mutated_by(statement: ast.stmt) -> frozenset[str]:
-    """Names whose value a statement may change in place: it calls their methods, stores into them or passes them on."""
+def passed_on_by(statement: ast.stmt) -> frozenset[str]:
+    """Names whose value a statement may change in place: it calls their methods or passes them on."""
     names: set[str] = set()
     for node in ast.walk(statement):
-        if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-            names.add(_root(node))
-        elif isinstance(node, ast.Call):
+        if isinstance(node, ast.Call):
             names.add(_root(node.func) if isinstance(node.func, ast.Attribute) else "")
             for argument in (*node.args, *(keyword.value for keyword in node.keywords)):
                 names.add(_root(argument))
     return frozenset(names - {""})
+
+
+def stored_into_by(statement: ast.stmt) -> frozenset[str]:
+    """Names into whose value a statement stores: ``x.a = …``, ``x[k] = …``, ``setattr(x, …)``."""
+    names: set[str] = set()
+    for node in ast.walk(statement):
+        if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
+            names.add(_root(node))
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.func, ast.Name) and node.func.id == "setattr":
+            names.add(_root(node.args[0]))
+    return frozenset(names - {""})
+
+
+def binds_unseen(statement: ast.stmt) -> bool:
+    """Whether a statement may bind names of its module that it does not spell."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.ImportFrom) and any(alias.name == "*" for alias in node.names):
+            return True
+        if isinstance(node, ast.Name) and node.id in ("globals", "vars", "locals", "exec", "eval", "setattr"):
+            return True
+        if isinstance(node, ast.Attribute) and node.attr in ("modules", "__dict__"):
+            return True
+    return False
 
 
 def _root(node: ast.expr) -> str:

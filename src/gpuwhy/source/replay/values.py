@@ -125,10 +125,12 @@ class Lazy:
 class Module:
     """A module whose code is interpreted. ``state`` is ``unloaded``, ``loading``, ``loaded`` or ``failed``."""
 
-    __slots__ = ("frame", "names", "otherwise", "source", "state")
+    __slots__ = ("frame", "is_open", "names", "otherwise", "source", "state")
 
     def __init__(self, source: ModuleSource) -> None:
         self.source = source
+        self.is_open = False
+        """Whether code that was passed over may have bound names that it does not spell."""
         self.otherwise: frozenset[str] | None = None
         """Names that a package binds to something else than a submodule; found when first asked for."""
         self.names: dict[str, Any] = {
@@ -244,7 +246,7 @@ class Wrapper(Unprintable):
 class Class(Called):
     """A class of the replayed code. ``native`` is the type of Python it derives from, if it is not ``object``."""
 
-    __slots__ = ("bases", "fields", "flavour", "module", "mro", "name", "names", "native", "opaque")
+    __slots__ = ("bases", "fields", "flavour", "is_protocol", "module", "mro", "name", "names", "native", "opaque")
 
     def __init__(self, machine: Machine, name: str, bases: list[Any], names: dict[str, Any], module: Module) -> None:
         self.machine = machine
@@ -253,6 +255,7 @@ class Class(Called):
         self.names = names
         self.module = module
         self.flavour = ""
+        self.is_protocol = False
         self.fields: list[Field] = []
         self.mro: list[Class] = []
         self.native: Any = None
@@ -273,6 +276,8 @@ class Class(Called):
                 return True
         elif isinstance(other, type) and (other is object or (self.native and issubclass(self.native, other))):
             return True
+        if isinstance(other, Class) and other.is_protocol:
+            raise NotModelledError(f"whether {self.name} has what the protocol {other.name} asks for")
         for each in self.mro:
             if each.opaque is not None:
                 raise NotModelledError(f"whether {self.name} derives from another class: {each.opaque}")
@@ -573,6 +578,16 @@ class LogPart(Unprintable):
     __slots__ = ()
 
 
+class Spec(Unprintable):
+    """What ``find_spec`` gives: name and file of a module."""
+
+    __slots__ = ("name", "origin")
+
+    def __init__(self, name: str, origin: Any) -> None:
+        self.name = name
+        self.origin = origin
+
+
 class Guarded(Unprintable):
     """A context manager that only guards: a lock, ``nullcontext``, ``suppress`` with the types it swallows."""
 
@@ -583,5 +598,5 @@ class Guarded(Unprintable):
         self.swallowed = swallowed
 
 
-REPLAYED = (Called, Instance, Module, Native, Wrapper, Super, Inert, Environ, Logger, LogPart, Guarded)
+REPLAYED = (Called, Instance, Module, Native, Wrapper, Super, Inert, Environ, Logger, LogPart, Spec, Guarded)
 """Types of the replay itself: a message of Python that names one of them is not what the program would print."""
