@@ -155,3 +155,14 @@ def test_another_number_of_processes_than_the_engine_was_built_for(judge_report:
     found = finding(judge_report("AssertionError: Engine world size (2) != Runtime world size (1)\n"), "parallel-size-invalid")  # fmt: skip
     assert found.certainty is Certainty.LIKELY
     assert (found.remedies[0].name, found.remedies[0].value) == ("mpirun -n", "2")
+
+
+def test_a_rank_of_an_unknown_kind_does_not_outweigh_a_whole_command(judge_report: Judge) -> None:
+    text = (
+        "$ python -m vllm.entrypoints.openai.api_server --model x/DeepSeek-Coder-V2-Lite-Instruct-AWQ --dtype float16\n"
+        "ValueError: Weight input_size_per_partition = 10944 is not divisible by min_thread_k = 128. Consider reducing tensor_parallel_size or running with --quantization gptq.\n"
+    )
+    ranked = "".join(f"[rank3]: {line}\n" for line in text.splitlines())
+    assert judge_report(ranked).findings[0].cause == "quantization-unsupported"
+    tensor = text.replace("ValueError", "(Worker_TP3 pid=7) ERROR 11-29 10:00:00 [x.py:1] ValueError")
+    assert judge_report(tensor).findings[0].cause == "parallel-size-invalid"

@@ -50,11 +50,12 @@ def tensor(case: Case) -> Size | None:
     for seen in matching(case, _TENSOR, ("arallel", "tp", "shard", "mp_size")):
         if 0 < int(seen.groups["size"]) <= MOST:
             return Size(int(seen.groups["size"]), seen.evidence(f"the tensor-parallel size is {seen.groups['size']}"))
-    ranks = (line.process.rank for log in case.incident.logs for line in log.lines if line.process is not None)
-    highest = max((rank for rank in ranks if rank is not None), default=-1)
-    if highest > 0:
-        return Size(highest + 1, None, at_least=True)
-    return _default(case, str(command or ""))
+    processes = [line.process for log in case.incident.logs for line in log.lines if line.process is not None]
+    default = _default(case, str(command or ""))
+    if default is not None and not any("TP" in process.name for process in processes):
+        return default  # a rank that is not said to be tensor-parallel may be one of another kind
+    highest = max((process.rank for process in processes if process.rank is not None), default=-1)
+    return Size(highest + 1, None, at_least=True) if highest > 0 else default
 
 
 def _default(case: Case, command: str) -> Size | None:
