@@ -194,3 +194,28 @@ def test_a_fault_whose_device_is_given_as_amd_writes_it(judge_report: Judge, fin
 def test_the_driver_refuses_peers(judge_report: Judge, finding: Find) -> None:
     text = "bare:18:33 [1] transport/p2p.cc:275 NCCL WARN Cuda failure 217 'peer access is not supported between these two devices'\n"
     assert finding(judge_report(text), "p2p-iommu").certainty is Certainty.POSSIBLE
+
+
+_INITIALISED = "worker-0:{pid}:{pid} [{rank}] NCCL INFO ncclCommInitRank rank {rank} nranks {of} cudaDev {rank} nvmlDev {rank} busId 41000 - Init COMPLETE\n"
+
+
+def _ending(of: int, after: str = "") -> str:
+    lines = "".join(_INITIALISED.format(pid=2210 + rank, rank=rank, of=of) for rank in range(of))
+    return "(Worker_TP0 pid=2210) INFO [pynccl.py:111] vLLM is using nccl==2.27.5\n" + lines + after
+
+
+def test_a_paste_that_ends_with_the_initialisation_may_be_a_hang(judge_report: Judge) -> None:
+    first = judge_report(_ending(2)).findings[0]
+    assert (first.cause, first.certainty) == ("p2p-iommu", Certainty.POSSIBLE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        _ending(1),
+        _ending(2, "(Worker_TP0 pid=2210) INFO [gpu_model_runner.py:2602] Starting to load model x...\n"),
+        _ending(2, "ValueError: the model has no such layer\n"),
+    ],
+)
+def test_near_miss_one_rank_or_more_words_after_it(judge_report: Judge, text: str) -> None:
+    assert "p2p-iommu" not in [found.cause for found in judge_report(text).findings]

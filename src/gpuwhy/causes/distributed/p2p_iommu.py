@@ -158,7 +158,7 @@ def _hang(case: Case, asked: Order, path: PeerPath) -> Seen | None:
     """A hang that is not one of loading, downloading or compiling, and not one of the bootstrap."""
     stuck = next((match for match in case.all("hang", "busy") if _is_of_a_collective(match)), None)
     if stuck is None and path.works_without is None:
-        return None
+        return _last_words(case)
     if asked.stage == "bootstrap" and path.works_without is None and case.facts.value("p2p_test") is None:
         return None
     if _has_own_failure(case) and path.works_without is None:
@@ -167,6 +167,25 @@ def _hang(case: Case, asked: Order, path: PeerPath) -> Seen | None:
         return of(stuck)
     switched = case.found("switched-off")
     return of(switched) if switched is not None else asked.stage_line
+
+
+def _last_words(case: Case) -> Seen | None:
+    """NCCL's initialisation, where it is the last that a paste with several ranks has and nothing failed.
+
+    A server that goes on always writes more: the next lines were cut off, or never came.
+    """
+    written = [(log, line) for log, line in case.lines() if line.text.strip()]
+    last = written[-1] if written else None
+    initialised = case.all("initialised")
+    if last is None or not initialised or _has_own_failure(case) or case.incident.primary is not None:
+        return None
+    match = next((match for match in initialised if match.line is last[1] and not match.is_code), None)
+    is_of_several = match is not None and _RANKS.search(match.text[:600]) is not None
+    return of(match) if match is not None and is_of_several else None
+
+
+_RANKS = re.compile(r"\bnranks (?!1\b)\d{1,5}\b|Connected all (?:rings|trees)")
+"""Of a communicator with more than one rank."""
 
 
 def _is_of_a_collective(match: Match) -> bool:
