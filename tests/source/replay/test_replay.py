@@ -445,3 +445,29 @@ def test_a_compiled_module_of_a_package_has_no_source_and_may_be_there() -> None
     )
     assert run(text, {"modules.p._C": True}, **files).outcome == Returned("1")
     assert isinstance(run(text, {"modules.p._C": False}, **files).outcome, Raised)
+
+
+REGISTRY = """
+    known = set()
+    def register(name):
+        known.add(name)
+    def get(name):
+        if name not in known:
+            raise ValueError(name)
+        return name
+"""
+
+
+def test_a_registry_that_other_modules_fill_at_import_does_not_fail_an_import() -> None:
+    text = "import registry\nname = registry.get('a')\ndef f():\n    return 1\ndef g():\n    return name\n"
+    registry = textwrap.dedent(REGISTRY)
+    assert run(text, registry=registry).outcome == Returned("1")
+    needs = run(text, entry="g", registry=registry).outcome
+    assert isinstance(needs, NotModelled)
+    assert "registry.known" in needs.what
+
+
+def test_what_a_call_reads_of_its_module_is_named_as_assumed() -> None:
+    result = run("import registry\ndef f():\n    return registry.get('a')\n", registry=textwrap.dedent(REGISTRY))
+    assert isinstance(result.outcome, Raised)
+    assert [step.what for step in result.assumed()] == ["registry.known holds what the replayed code put there"]

@@ -75,6 +75,7 @@ class Machine:
         """Values that replayed code stored outside itself: ``environ.NAME``, attributes of external modules."""
         self._max_steps = max_steps
         self._scopes: dict[int, tuple[ast.AST, Scope]] = {}
+        self._shared: set[str] = set()
         self._branches: set[tuple[int, bool]] = set()
 
     # the trail
@@ -123,7 +124,8 @@ class Machine:
     def error(self, value: Any, frame: Frame | None = None) -> ReplayedError:
         """An exception of the replayed code that arises where it stands."""
         stack = tuple(self.place(each) for each in self.frames if each.kind != "entry")
-        return ReplayedError(value, self.place(frame), stack)
+        shared = next((each.shared for each in reversed(self.frames) if each.shared), "")
+        return ReplayedError(value, self.place(frame), stack, shared)
 
     def native(self, call: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a function of Python on values of the replay; its exceptions are those of the replayed code."""
@@ -172,6 +174,11 @@ class Machine:
                     self._if_leniently(statement, frame)
                 else:
                     self.execute_one(statement, frame)
+            except ReplayedError as error:
+                if not error.shared:
+                    raise
+                # a registry that another module fills when it is imported, in an order that is not followed
+                self._pass_over(statement, NotModelledError(f"{error.shared}, which other modules may fill"), frame)
             except StopReplayError as stop:
                 if self.is_exhausted():
                     raise
@@ -287,7 +294,20 @@ class Machine:
         raise self.error(NameError(f"name '{name}' is not defined"))
 
     def _resolved(self, frame: Frame, name: str) -> Any:
-        return self.known(frame.names, name)
+        value = self.known(frame.names, name)
+        if frame.kind == "module" and isinstance(value, (list, dict, set, Instance)) and self.frames:
+            self._share(frame.module, name)
+        return value
+
+    def _share(self, module: Module, name: str) -> None:
+        """Note that code depends on what modules put into a value: those that did not run may have put more there."""
+        reader = self.frames[-1]
+        shared = f"{module.source.name}.{name}"
+        if reader.kind == "function":
+            reader.shared = shared
+            if shared not in self._shared:
+                self._shared.add(shared)
+                self.assume(f"{shared} holds what the replayed code put there")
 
     def known(self, names: dict[str, Any], name: str) -> Any:
         """The value under a name; what an import at module level bound is looked up now."""

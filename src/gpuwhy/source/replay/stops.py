@@ -31,13 +31,17 @@ class NotModelledError(StopReplayError):
 
 
 class ReplayedError(Exception):
-    """An exception of the replayed code. ``value`` is Python's own exception, or an instance of a replayed class."""
+    """An exception of the replayed code. ``value`` is Python's own exception, or an instance of a replayed class.
 
-    def __init__(self, value: Any, place: Place, stack: tuple[Place, ...]) -> None:
+    ``shared`` names a changeable value of a module that the code read on its way there.
+    """
+
+    def __init__(self, value: Any, place: Place, stack: tuple[Place, ...], shared: str = "") -> None:
         super().__init__()
         self.value = value
         self.place = place
         self.stack = stack
+        self.shared = shared
 
 
 class Jump(Exception):  # noqa: N818

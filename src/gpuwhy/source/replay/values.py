@@ -40,6 +40,7 @@ class Frame:
         "owner",
         "receiver",
         "scope",
+        "shared",
     )
 
     def __init__(self, kind: str, module: Module, names: dict[str, Any], outer: Frame | None, scope: Scope) -> None:
@@ -54,6 +55,8 @@ class Frame:
         self.is_guarded = False
         self.owner: Class | None = None
         self.receiver: Any = None
+        self.shared = ""
+        """A changeable value of a module that this code has read: modules that did not run may have added to it."""
 
 
 class Inert:
