@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from gpuwhy.causes import CauseEntry, Match, Sign
+from gpuwhy.diagnosis.belonging import of_others
 from gpuwhy.model.event import Event, Log, LogLine, RaisedException
 from gpuwhy.model.evidence import Place
 from gpuwhy.model.incident import Incident
@@ -37,8 +38,11 @@ class SignFinder:
     def find(self, incident: Incident) -> dict[str, dict[str, tuple[Match, ...]]]:
         """Matches by cause id and sign name; best first: outside quoted code, in an event, earliest."""
         found: dict[tuple[str, str], list[Match]] = {}
+        others = of_others(incident)
         for log in incident.logs:
             for identity, sign, match in self._in_log(log, _events_by_line(incident.events, log)):
+                if _is_of_others(match, log, incident, others):
+                    continue
                 matches = found.setdefault((identity, sign.name), [])
                 if len(matches) < MATCHES_PER_SIGN:
                     matches.append(match)
@@ -63,6 +67,16 @@ class SignFinder:
                 match = _match(sign, log, said, at, begin - starts[at], events)
                 if match is not None:
                     yield identity, sign, match
+
+
+def _is_of_others(match: Match, log: Log, incident: Incident, others: frozenset[int]) -> bool:
+    """Whether a line tells of another service: by its event, or because the incident of this unit left it out.
+
+    The kernel's log is the whole host's; what of it belongs to the story of a unit are events of the incident.
+    """
+    if match.event is not None:
+        return match.event.id in others
+    return bool(incident.unit) and log.kind == "kernel log"
 
 
 def _as_searched(log: Log, events: Mapping[int, Event]) -> list[str]:
