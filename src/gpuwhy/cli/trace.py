@@ -22,6 +22,8 @@ from gpuwhy.cli.group import FAILURE
 @click.option("--import", "imported", metavar="MODULE:NAME", default="", help="Where a name went that cannot be imported.")  # fmt: skip
 @click.option("--earlier", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="With --import: another release, newest first.")  # fmt: skip
 @click.option("--follow", metavar="PACKAGE", multiple=True, help="Search this package too (repeatable).")
+@click.option("--replay", "is_replay", is_flag=True, help="What the symbol does with the facts of a host: returns, raises, or needs a fact.")  # fmt: skip
+@click.option("--facts", "facts_file", metavar="FILE", help="With --replay: the facts (YAML or JSON).")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the answer to a file.")
 @click.option("--verbose", "-v", is_flag=True, help="Every step, switch and user.")
@@ -37,6 +39,8 @@ def command(
     imported: str,
     earlier: tuple[Path, ...],
     follow: tuple[str, ...],
+    is_replay: bool,
+    facts_file: str | None,
     form: str,
     output: Path | None,
     verbose: bool,
@@ -54,6 +58,8 @@ def command(
 
     if not environments and not folders:
         unusable("name a Python environment, --venv DIR, or a folder with packages, --source DIR")
+    if is_replay:
+        return _replayed(question, (*environments, *folders), facts_file, form, output, verbose)
     writer = Writer(form, verbose, output)
     asked = Asked(question, log, number, environments, folders, call, reads, imported, earlier, follow)
     try:
@@ -70,6 +76,35 @@ def command(
             raise
         unusable(f"{error.filename or output or log}: {error.strerror}")
     return 0 if is_answered else FAILURE
+
+
+def _replayed(
+    symbol: str, folders: tuple[Path, ...], facts_file: str | None, form: str, output: Path | None, verbose: bool
+) -> int:
+    """What a function would do on a host with these facts. Exit status 1 when it raises or cannot be decided."""
+    from gpuwhy.model.fact import Facts
+    from gpuwhy.reports.replay import render
+    from gpuwhy.snapshot import SnapshotError, read_given
+    from gpuwhy.source.replay import FolderSource, Returned, replay
+    from gpuwhy.source.roots import site_packages
+
+    if ":" not in symbol:
+        unusable("--replay needs a symbol: gpuwhy trace --replay flashinfer.jit.core:check_cuda_arch ...")
+    try:
+        facts = read_given(facts_file).facts if facts_file else Facts()
+    except SnapshotError as error:
+        unusable(str(error))
+    searched = [inner for folder in folders for inner in (site_packages(folder) or (folder,))]
+    replayed = replay(FolderSource(searched), symbol, facts)
+    shown = render(replayed, form, verbose=verbose)
+    if output is None:
+        click.echo(shown.encode("utf-8", "replace"), nl=False)
+    else:
+        try:
+            output.write_text(shown, encoding="utf-8", errors="replace")
+        except OSError as error:
+            unusable(f"{output}: {error.strerror}")
+    return 0 if isinstance(replayed.outcome, Returned) else FAILURE
 
 
 def _places(

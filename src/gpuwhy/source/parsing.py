@@ -53,7 +53,7 @@ def _tried(text: str) -> tuple[ast.Module | None, SyntaxError | None]:
             return ast.parse(text), None
     except SyntaxError as error:
         return None, error
-    except (ValueError, RecursionError, MemoryError, OverflowError) as error:
+    except (ValueError, RecursionError, MemoryError, OverflowError, SystemError) as error:
         return None, SyntaxError(f"{type(error).__name__}: {error}")
 
 
