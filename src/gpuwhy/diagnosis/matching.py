@@ -76,7 +76,8 @@ def _is_of_others(match: Match, log: Log, incident: Incident, others: frozenset[
     """
     if match.event is not None:
         return match.event.id in others
-    return bool(incident.unit) and log.kind == "kernel log"
+    is_kernels = log.kind == "kernel log" or (match.line.process is not None and match.line.process.name == "kernel")
+    return bool(incident.unit) and is_kernels
 
 
 def _as_searched(log: Log, events: Mapping[int, Event]) -> list[str]:
