@@ -22,7 +22,7 @@ CHECKOUT = traceback(
 
 @pytest.mark.parametrize("text", [
     TIMEIT,
-    "AttributeError: module 'random' has no attribute 'Random' (consider renaming '/work/random.py' since it has the same name as the standard library module named 'random' and prevents importing that standard library module)\n",
+    "AttributeError: module 'random' has no attribute 'Random' (consider renaming '/srv/app/random.py' since it has the same name as the standard library module named 'random' and prevents importing that standard library module)\n",
     traceback("AttributeError: partially initialized module 'queue' has no attribute 'SimpleQueue' (most likely due to a circular import)", ("/opt/user/proj/queue.py", "<module>", "from vllm import LLM"), ("/usr/lib/python3.11/concurrent/futures/thread.py", "<module>", "import queue"), ("/opt/user/proj/queue.py", "<module>", "import torch")),
     "ImportError: cannot import name 'Literal' from 'typing' (/opt/user/app/typing.py)\n",
     "ImportError: Failed to load PyTorch C extensions:\n    It appears that PyTorch has loaded the `torch/_C` folder\n    of the PyTorch repository rather than the C extensions which\n    are expected in the `torch._C` namespace.\n",
@@ -86,9 +86,9 @@ def test_a_file_of_that_name_that_was_found_decides(judge_report: Judge, finding
         (f"{SITE}/torch/utils/data/x.py", "<module>", "queue.Queue()"),
     )
     assert finding(judge_report(text), CAUSE).certainty is Certainty.LIKELY
-    found = finding(judge_report(text, {"files./opt/user/work/queue.py": "a script of 40 lines"}), CAUSE)
+    found = finding(judge_report(text, {"files./opt/user/srv/app/queue.py": "a script of 40 lines"}), CAUSE)
     assert found.certainty is Certainty.PROVEN
-    assert "/opt/user/work/queue.py" in found.title
+    assert "/opt/user/srv/app/queue.py" in found.title
 
 
 FOLDER = traceback(

@@ -68,7 +68,7 @@ def import_shadowed(case: Case) -> Judgement:
     How it shows itself
       `AttributeError: partially initialized module 'queue' has no attribute 'Queue' (most likely due to a circular import)`,
       `cannot import name 'X' from 'triton' (unknown location)`, `No module named 'vllm._C'` when started inside a checkout of vLLM. Python
-      3.13 says it: `(consider renaming '/work/queue.py' since it has the same name as the standard library module ...)`. A file such as
+      3.13 says it: `(consider renaming '/srv/app/queue.py' since it has the same name as the standard library module ...)`. A file such as
       timeit.py can also run quietly as part of the import, and hang or fail there.
 
     Why it happens

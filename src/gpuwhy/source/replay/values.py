@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import operator
 import sys
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -64,8 +65,9 @@ class Inert:
 
     __slots__ = ()
 
+    @abstractmethod
     def stop(self) -> StopReplayError:
-        raise NotImplementedError  # pragma: no cover
+        """Why the replay ends when more than the identity is asked for."""
 
     def _ended(self, *_: Any) -> NoReturn:
         raise self.stop()
