@@ -73,3 +73,11 @@ def test_a_unit_is_not_blamed_for_the_kill_of_another_whenever_that_was() -> Non
 def test_its_own_kill_counts() -> None:
     failed = journal("eagle.service", "server_args=ServerArgs(model_path='m')", "loading")
     assert causes_of("eagle.service", failed, journal("kernel", *KILL, begin=1_790_000_005))[0] == "host-oom-kill"
+
+
+def test_a_kill_outside_of_any_unit_before_a_life_without_failure_is_no_finding() -> None:
+    healthy = journal(
+        "ok.service", "server_args=ServerArgs(model_path='m')", "The server is fired up and ready to roll!"
+    )
+    outside = [line.replace("/system.slice/eagle.service", "/sandbox").replace("Out of memory", "Memory cgroup out of memory") for line in KILL]  # fmt: skip
+    assert causes_of("ok.service", healthy, journal("kernel", *outside, begin=1_789_999_990)) == []

@@ -23,7 +23,7 @@ def parted(findings: Sequence[Finding], incident: Incident) -> tuple[list[Findin
     survived: list[str] = []
     for finding in findings:
         is_idle = not incident.is_failure and finding.certainty is Certainty.POSSIBLE and _is_whole_log(incident)
-        if is_idle or _was_survived(finding, incident, work):
+        if is_idle or _is_of_before(finding, incident) or _was_survived(finding, incident, work):
             survived.append(finding.cause)
         else:
             kept.append(finding)
@@ -41,6 +41,11 @@ def _is_whole_log(incident: Incident) -> bool:
     return sum(bool(line.text.strip()) for log in incident.logs for line in log.lines) > PASTED_LINES or any(
         event.kind in ("start", "ready") for event in incident.events
     )
+
+
+def _is_of_before(finding: Finding, incident: Incident) -> bool:
+    """Whether it only explains what came before a life in which nothing failed."""
+    return not incident.is_failure and bool(finding.explains) and set(finding.explains) <= set(incident.before)
 
 
 def _was_survived(finding: Finding, incident: Incident, work: Work) -> bool:
