@@ -17,18 +17,25 @@ class Sign(msgspec.Struct, frozen=True):
     ``name`` is unique within its cause. At least one of ``literals`` must occur in a line before ``pattern`` is
     tried on it; ``pattern`` empty means that the literal alone decides. The pattern sees the line without logger
     prefixes, and once more joined with the lines that follow it, because pastes wrap long messages.
-    ``kinds`` limits the sign to lines of events of these kinds (empty: any line).
+    ``kinds`` limits the sign to lines of events of these kinds (empty: any line). ``is_prose`` marks the words of a
+    person who reports: a log too large to be read whole is not searched for them.
     """
 
     name: str
     literals: tuple[str, ...]
     pattern: str = ""
     kinds: tuple[str, ...] = ()
+    is_prose: bool = False
 
 
 def says(name: str, literals: str | Sequence[str], pattern: str = "") -> Sign:
     """A line that says this, wherever it stands."""
     return Sign(name, _tuple(literals), pattern)
+
+
+def told(name: str, literals: str | Sequence[str], pattern: str = "") -> Sign:
+    """What a person says of it, in ordinary words."""
+    return Sign(name, _tuple(literals), pattern, (), True)
 
 
 def raised(name: str, literals: str | Sequence[str], pattern: str = "") -> Sign:

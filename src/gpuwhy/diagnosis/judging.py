@@ -70,7 +70,11 @@ def _finder() -> SignFinder:
 def sign_literals() -> frozenset[str]:
     """The literals by which the signs of all causes are found: lines that hold one must not be passed over."""
     return frozenset(
-        literal.lower() for entry in catalogue().values() for sign in entry.signs for literal in sign.literals
+        literal.lower()
+        for entry in catalogue().values()
+        for sign in entry.signs
+        if not sign.is_prose
+        for literal in sign.literals
     )
 
 

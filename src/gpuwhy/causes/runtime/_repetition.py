@@ -6,7 +6,7 @@ tells only which one the tokenizer has there.
 
 from __future__ import annotations
 
-from gpuwhy.causes._signs import says
+from gpuwhy.causes._signs import told
 
 _ANSWER = r"\b(?:outputs?|outputting|answers?|respon[sd]\w{0,5}|repl(?:y|ies)|generat\w{1,4}|completions?|content|text|returns?|returned|prints?|produces?|gives|gets?)\b"
 _SAID_SO = r"\b(?:just|only|always|nothing but|all|full of|consists? of|is|are|was|of|with)\s{0,3}(?:like |a lot of |many |a bunch of )?[\"'`“‘(\[]{0,3}"
@@ -27,7 +27,7 @@ _QUOTED = r"(?P<q>[A-WYZ!?@&%$/])(?P=q){7,}"
 _WORDS = r"\b(?P<word>[A-Za-z]\w{0,15})(?:[ ,]{1,2}(?P=word)){3,}\b"
 _UNIT = r"(?:character|char|letter|token|word|sign|symbol|sentence|phrase|paragraph|syllable)s?"
 _AGAIN = r"(?:over and over|again and again|repeatedly|endlessly|forever|infinitely|indefinitely|non-?stop|until (?:the )?max)"
-REPETITION = says(
+REPETITION = told(
     "one-sign-again",
     (
         "output", "answer", "respon", "replies", "reply", "generat", "completion", "\"text\"", "content", "returns ", "prints ", "produces ",
