@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Match, Optional, Pattern, Set
 
 from gpuwhy.redaction import contexts, patterns
 from gpuwhy.redaction.randomness import is_encoded_pair, looks_random
+from gpuwhy.redaction.source_code import is_installed_source, redacted_source
 
 SHORTEST_LEARNED = 8
 """A secret of fewer characters is replaced where its name gives it away, but not searched for elsewhere: it could be a word."""
@@ -113,6 +114,8 @@ class Redactor:
 
     def _mapping(self, value: Dict[Any, Any], block: "_Block") -> Dict[Any, Any]:
         """An object; ``{"name": "HF_TOKEN", "value": ...}`` is one whose name says what its value is."""
+        if is_installed_source(value):
+            return self._source(value, block)
         redacted = {self._key(key): self._under_key(key, item, block) for key, item in value.items()}
         name, named = value.get("name"), value.get("value")
         if isinstance(name, str) and isinstance(named, str) and _is_secret(name, named):
@@ -122,6 +125,14 @@ class Redactor:
                 if isinstance(value.get(part), dict):
                     redacted[part] = {key: self._whole("Kubernetes secret", item) for key, item in value[part].items()}
         return redacted
+
+    def _source(self, value: Dict[Any, Any], block: "_Block") -> Dict[Any, Any]:
+        """A file of an installed package: its names are those of the program, and hide nothing."""
+        lines = redacted_source(list(value["lines"]), self._replace, self._literal)
+        return {
+            key: lines if key == "lines" else self._under_key(self._key(key), item, block)
+            for key, item in value.items()
+        }
 
     def _whole(self, kind: str, item: Any) -> Any:
         return self._replace(kind, item) if isinstance(item, str) and is_secret_value(item) else item
