@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from gpuwhy.collector.bundle import program
-from gpuwhy.targets.pipe import BOOTSTRAP
+from gpuwhy.targets.pipe import BOOTSTRAP, PYTHON_OPTIONS, framed
 
 
 @dataclass(frozen=True)
@@ -47,15 +47,14 @@ class Run:
 def start(python: str = sys.executable, environment: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
     """The collector as a process that has its program and waits for its request."""
     process = subprocess.Popen(
-        [python, "-I", "-S", "-c", BOOTSTRAP],
+        [python, *PYTHON_OPTIONS, "-c", BOOTSTRAP],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, **(environment or {})},
     )
-    text = program().encode()
     assert process.stdin is not None
-    process.stdin.write(b"%d\n" % len(text) + text)
+    process.stdin.write(framed(program()))
     process.stdin.flush()
     return process
 

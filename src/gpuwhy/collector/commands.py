@@ -75,7 +75,8 @@ def _start(argv: List[str], environment: Optional[Dict[str, str]]) -> "subproces
     inherited = {
         key: value for key, value in os.environ.items() if key not in ("LD_PRELOAD", "PYTHONPATH", "PYTHONHOME")
     }
-    inherited.update({"LC_ALL": "C", "PATH": ":".join(DIRECTORIES)})
+    # Tools that are written in Python (supervisorctl, ubuntu-drivers) would leave compiled modules behind.
+    inherited.update({"LC_ALL": "C", "PATH": ":".join(DIRECTORIES), "PYTHONDONTWRITEBYTECODE": "1"})
     try:
         with _lock:
             if _closed:

@@ -45,7 +45,7 @@ def _worst(reasons: List[NoValue]) -> NoValue:
 def _by_nvml(notes: Notes) -> Dict[str, Any]:
     output = commands.run(
         sys.executable or "/usr/bin/python3",
-        ["-I", "-S", "-c", _program()],
+        ["-I", "-S", "-B", "-c", _program()],
         timeout=3.0,
         environment=_library_environment(),
     )

@@ -11,6 +11,7 @@ import selectors
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import IO, Any
 
@@ -18,8 +19,13 @@ import msgspec
 
 from gpuwhy.targets.interface import Ask, Reply, TargetError
 
-BOOTSTRAP = "import sys;exec(sys.stdin.buffer.read(int(sys.stdin.buffer.readline())))"
-"""Reads a program from its input and leaves the rest of the input to it. Free of quotes, so that it needs no escaping."""
+BOOTSTRAP = "import sys,zlib;exec(zlib.decompress(sys.stdin.buffer.read(int(sys.stdin.buffer.readline()))))"
+"""Reads a program from its input (see :func:`framed`) and leaves the rest of the input to it. Free of quotes, so that it
+needs no escaping."""
+
+PYTHON_OPTIONS = ("-I", "-S", "-B")
+"""Nothing of the account's own Python is read, and no compiled module is left behind: ``-I`` alone would ignore
+PYTHONDONTWRITEBYTECODE and let root's Python fill its ``__pycache__``."""
 
 INTERPRETERS = (
     "python3",
@@ -38,16 +44,47 @@ NO_PYTHON = "gpuwhy: no python3 here"
 
 NO_PYTHON_STATUS = 127
 
-SHELL_LINE = (
-    f"for p in {' '.join(INTERPRETERS)}; do "
-    'if "$p" -I -S -c "import sys;sys.exit(sys.version_info[:2]<(3,6))" </dev/null >/dev/null 2>/dev/null; '
-    f'then exec "$p" -I -S -c "{BOOTSTRAP}"; fi; done; echo {NO_PYTHON} >&2; exit {NO_PYTHON_STATUS}'
-)
-"""For ``sh``. Holds no single quote, backslash, exclamation mark or newline: in single quotes it means the same to
-every login shell (bash, zsh, fish, csh), which only has to start ``sh`` with it."""
+NO_SUDO = "gpuwhy: no sudo here"
 
-REMOTE_COMMAND = f"exec sh -c '{SHELL_LINE}'"
-"""One line for the login shell of a remote account."""
+_OPTIONS = " ".join(PYTHON_OPTIONS)
+
+_SUDO = (
+    "if test $(id -u) != 0; then "
+    f"if command -v sudo >/dev/null; then s=sudo; n=-n; else echo {NO_SUDO} >&2; exit {NO_PYTHON_STATUS}; fi; fi; "
+)
+"""Sets the words that go before the interpreter: none for who is root already. ``-n``: a password is never asked for."""
+
+
+def shell_line(sudo: bool = False) -> str:
+    """For ``sh``: finds an interpreter, and starts the program in it, with sudo's rights or those of the account.
+
+    Holds no single quote, backslash, exclamation mark or newline: in single quotes it means the same to every login
+    shell (bash, zsh, fish, csh), which only has to start ``sh`` with it.
+    """
+    before, words = (_SUDO, "$s $n ") if sudo else ("", "")
+    return (
+        f"{before}for p in {' '.join(INTERPRETERS)}; do "
+        f'if "$p" {_OPTIONS} -c "import sys;sys.exit(sys.version_info[:2]<(3,6))" </dev/null >/dev/null 2>/dev/null; '
+        f'then exec {words}"$p" {_OPTIONS} -c "{BOOTSTRAP}"; fi; done; echo {NO_PYTHON} >&2; exit {NO_PYTHON_STATUS}'
+    )
+
+
+SHELL_LINE = shell_line()
+
+
+def remote_command(sudo: bool = False) -> str:
+    """One line for the login shell of a remote account."""
+    return f"exec sh -c '{shell_line(sudo)}'"
+
+
+REMOTE_COMMAND = remote_command()
+
+
+def framed(program: str) -> bytes:
+    """The text of a program as :data:`BOOTSTRAP` reads it: its compressed size on a line, then as many bytes."""
+    packed = zlib.compress(program.encode(), 9)
+    return b"%d\n" % len(packed) + packed
+
 
 MOST_BYTES = 256 << 20
 
@@ -70,7 +107,7 @@ class PipeConnection:
         self._received = 0
         self._count = 0
         self._is_open = True
-        self._outgoing = memoryview(b"%d\n" % len(program.encode()) + program.encode())
+        self._outgoing = memoryview(framed(program))
         try:
             self._process = subprocess.Popen(
                 command,
@@ -132,17 +169,19 @@ class PipeConnection:
             self._process.wait(timeout=1.0)
         if self._process.poll() is None:
             # The collector also ends by itself as soon as this closes its output.
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(timeout=1.0)
-            if self._process.poll() is None:
-                self._process.kill()
-                with contextlib.suppress(subprocess.TimeoutExpired):
+            for end in (self._process.terminate, self._process.kill):
+                # sudo is root's process: it ends with the collector, not at a signal of ours
+                with contextlib.suppress(subprocess.TimeoutExpired, PermissionError):
+                    end()
                     self._process.wait(timeout=1.0)
+                if self._process.poll() is not None:
+                    break
         self._is_open = False
         self._selector.close()
         for stream in (self._stdout, self._stderr):
             stream.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout=1.0)
 
     def _send(self, document: Mapping[str, Any]) -> None:
         self._outgoing = memoryview(bytes(self._outgoing) + msgspec.json.encode(document) + b"\n")

@@ -11,7 +11,8 @@ import sys
 from collections.abc import Sequence
 
 from gpuwhy.targets.interface import Connection, TargetError
-from gpuwhy.targets.pipe import NO_PYTHON, NO_PYTHON_STATUS, REMOTE_COMMAND, PipeConnection
+from gpuwhy.targets.pipe import NO_PYTHON, NO_PYTHON_STATUS, PipeConnection, remote_command
+from gpuwhy.targets.sudo import refusal
 
 OPTIONS_VARIABLE = "GPUWHY_SSH_OPTIONS"
 """Further options for ``ssh``, split as a shell would: ``-F lab/ssh_config -p 2222``."""
@@ -24,17 +25,21 @@ _DESTINATION = re.compile(r"^(?!ssh://-)(?:ssh://)?[^\s\-\x00-\x1f'\"`$;&|<>()][
 
 
 class SshTarget:
-    """``destination`` as ssh takes it: ``host``, ``user@host``, an alias of the configuration, ``ssh://user@host:port``."""
+    """``destination`` as ssh takes it: ``host``, ``user@host``, an alias of the configuration, ``ssh://user@host:port``.
+
+    With ``sudo`` the collector, and nothing else, has root's rights there; a password is never asked for.
+    """
 
     kind = "ssh"
 
-    def __init__(self, destination: str) -> None:
+    def __init__(self, destination: str, sudo: bool = False) -> None:
         if not _DESTINATION.match(destination):
             raise TargetError(
                 f"{destination!r} is no SSH destination",
                 "Write it as ssh does: host, user@host or ssh://user@host:port.",
             )
         self.destination = destination
+        self.sudo = sudo
 
     @property
     def name(self) -> str:
@@ -62,7 +67,7 @@ class SshTarget:
             *_defaults(client, given, self.destination),
             "--",
             self.destination,
-            REMOTE_COMMAND,
+            remote_command(self.sudo),
         ]
 
     def explain(self, status: int | None, errors: str) -> TargetError:
@@ -109,6 +114,9 @@ _KNOWN = (
 def _explain(destination: str, status: int | None, errors: str) -> TargetError:
     host = re.sub(r"^ssh://", "", destination).rpartition("@")[2]
     said = _last_words(errors)
+    refused = refusal(destination, errors)
+    if refused is not None:
+        return refused
     if NO_PYTHON in errors or (status == NO_PYTHON_STATUS and "sh" in errors and "not found" in errors):
         return TargetError(
             f"{destination} has no python3 (3.6 or later), which reading it needs",
