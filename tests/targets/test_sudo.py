@@ -46,7 +46,7 @@ def test_other_words_are_no_refusal() -> None:
 def test_sudo_goes_before_the_interpreter_alone(tmp_path: Path) -> None:
     """With a sudo that tells how it was called: never without ``-n``, and only the collector is given to it."""
     sudo = tmp_path / "sudo"
-    sudo.write_text('#!/bin/sh\necho "$1" "$3" "$4" "$5" >&2\nexit 1\n')
+    sudo.write_text('#!/bin/sh\nprintf "%s " "$1" "$3" "$4" "$5" >&2\nexit 1\n')
     sudo.chmod(0o755)
     identity = tmp_path / "id"
     identity.write_text("#!/bin/sh\necho 1000\n")
