@@ -50,7 +50,6 @@ def test_an_existing_file_wins_over_a_host_of_that_name(tmp_path: Path, monkeypa
         "docker:-x",
         "docker:",
         "podman:a b",
-        "k8s:ns/pod",
         "`id`",
         "host\0",
         "ssh://-oX",

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuwhy.cli.failing import unreachable, unusable
+from gpuwhy.cli.failing import unusable
 from gpuwhy.cli.group import FAILURE, UNREACHABLE
+from gpuwhy.cli.target_options import Reach, target_options
 
 if TYPE_CHECKING:
     from gpuwhy.investigate.checks.plan import Plan
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 @click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
 @click.option("--verbose", "-v", is_flag=True, help="What is in order too, every remedy, the evidence's places.")
 @click.option("--deadline", type=click.FloatRange(0.5, 600), default=4.0, show_default=True, help="Seconds for probes.")
+@target_options
 def command(
     where: str | None,
     gpus: tuple[str, ...],
@@ -44,6 +46,7 @@ def command(
     output: Path | None,
     verbose: bool,
     deadline: float,
+    reach: Reach,
 ) -> int:
     """Whether the environment at WHERE will run on its GPUs, before anything has failed.
 
@@ -66,11 +69,11 @@ def command(
         given = read_given(facts_file) if facts_file else None
         for warning in given.warnings if given else ():
             click.echo(f"gpuwhy: {warning}", err=True)
-        found = _checked(where, plan, given.facts if given else None, unit, deadline)
+        found = _checked(where, plan, given.facts if given else None, unit, deadline, reach)
     except (PlanError, UnreadableLog, SnapshotError) as error:
         unusable(str(error))
     except TargetError as error:
-        (unreachable if where and _is_host(where) else unusable)(str(error))
+        reach.fail(where, error)
     try:
         write(prescribed(found), form, verbose, output)
     except OSError as error:
@@ -82,22 +85,14 @@ def command(
     return 0 if found.is_examined else UNREACHABLE
 
 
-def _checked(where: str | None, plan: Plan, given: Facts | None, unit: str, deadline: float) -> Forecast:
+def _checked(where: str | None, plan: Plan, given: Facts | None, unit: str, deadline: float, reach: Reach) -> Forecast:
     from gpuwhy.cli.progress import shown_progress
     from gpuwhy.investigate.checks.forecasting import check_plan, check_target
-    from gpuwhy.targets import parse_where
 
     if where is None:
         return check_plan(plan, given)
-    target = parse_where(where)
+    target = reach.target(where)
     with shown_progress(target.name) as on_probe:
-        return check_target(target, plan, unit=unit, facts=given, on_probe=on_probe, deadline=deadline)
-
-
-def _is_host(where: str) -> bool:
-    from gpuwhy.targets import FileTarget, TargetError, parse_where
-
-    try:
-        return not isinstance(parse_where(where), FileTarget)
-    except TargetError:
-        return False
+        return check_target(
+            target, plan, unit=unit, facts=given, on_probe=on_probe, deadline=deadline, timeout=reach.timeout
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from gpuwhy.cli.failing import unreachable, unusable
+from gpuwhy.cli.target_options import Reach, target_options
 
 
 @click.command("collect")
@@ -13,21 +14,23 @@ from gpuwhy.cli.failing import unreachable, unusable
 @click.option("--output", "-o", required=True, metavar="FILE", help="The snapshot to write, by custom NAME.gpuwhy.")
 @click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
 @click.option("--redact", metavar="KINDS", default="", help="For the public: take out hosts,ips,users,paths, or all.")
-def command(where: str, unit: str, output: str, deadline: float, redact: str) -> int:
-    """Take a snapshot of WHERE (local or an SSH destination), with secrets taken out before they leave it."""
+@target_options
+def command(where: str, unit: str, output: str, deadline: float, redact: str, reach: Reach) -> int:
+    """Take a snapshot of WHERE (local, an SSH destination, a container or a pod), with secrets taken out before they leave it."""
     from gpuwhy.cli.progress import shown_progress
     from gpuwhy.investigate import examine
     from gpuwhy.snapshot import SnapshotError, write
     from gpuwhy.snapshot.anonymising import anonymised, parse_kinds
-    from gpuwhy.targets import HostTarget, TargetError, parse_where
+    from gpuwhy.targets import HostTarget, TargetError
 
     try:
         kinds = parse_kinds(redact) if redact else ()
-        target = parse_where(where)
+        target = reach.target(where)
         if not isinstance(target, HostTarget):
             unusable(f"{where} is a file: there is nothing to collect")
         with shown_progress(target.name) as on_probe:
-            snapshot = examine(target, unit=unit, on_probe=on_probe, deadline=deadline).snapshot
+            examined = examine(target, unit=unit, on_probe=on_probe, deadline=deadline, timeout=reach.timeout)
+            snapshot = examined.snapshot
         if snapshot is not None:
             snapshot = anonymised(snapshot, kinds) if kinds else snapshot
             write(snapshot, output)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from gpuwhy.cli.failing import unreachable, unusable
+from gpuwhy.cli.failing import unusable
 from gpuwhy.cli.group import FAILURE, UNREACHABLE
+from gpuwhy.cli.target_options import Reach, target_options
 from gpuwhy.model.diagnosis import Diagnosis
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--verbose", "-v", is_flag=True, help="Every remedy in full, the facts used, the evidence.")
 @click.option("--show-work", is_flag=True, help="The record of the investigation too.")
 @click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
+@target_options
 def command(
     where: str | None,
     logs: tuple[str, ...],
@@ -38,10 +40,12 @@ def command(
     verbose: bool,
     show_work: bool,
     deadline: float,
+    reach: Reach,
 ) -> int:
     """Find out why the service at WHERE failed, and what the smallest change is that fixes it.
 
-    WHERE is a log or report file, - for standard input, a snapshot, local, or an SSH destination. Several logs of one
+    WHERE is a log or report file, - for standard input, a snapshot, local, an SSH destination, docker:NAME, podman:NAME,
+    nerdctl:NAME or k8s:[NAMESPACE/]POD[/CONTAINER]. Several logs of one
     failure (ranks, the kernel's) become one case: --log engine.log --log dmesg.txt.
     """
     from gpuwhy.cli.progress import shown_progress
@@ -56,14 +60,16 @@ def command(
         given = read_given(facts_file) if facts_file else None
         for warning in given.warnings if given else ():
             click.echo(f"gpuwhy: {warning}", err=True)
-        target, more = _examined(where, logs)
+        target, more = _examined(where, logs, reach)
         with shown_progress(target.name) as on_probe:
             facts = given.facts if given else None
-            diagnosis = investigate(target, unit=unit, logs=more, facts=facts, on_probe=on_probe, deadline=deadline)
+            diagnosis = investigate(
+                target, unit=unit, logs=more, facts=facts, on_probe=on_probe, deadline=deadline, timeout=reach.timeout
+            )
     except (UnreadableLog, SnapshotError) as error:
         unusable(str(error))
     except TargetError as error:
-        (unreachable if where and _is_host(where) else unusable)(str(error))
+        reach.fail(where, error)
     detail = Detail(verbose=verbose or show_work, show_work=show_work)
     prescribed = prescribe(diagnosis)
     try:
@@ -75,25 +81,16 @@ def command(
     return _status(diagnosis)
 
 
-def _examined(where: str | None, logs: tuple[str, ...]) -> tuple[Target, list[Log]]:
+def _examined(where: str | None, logs: tuple[str, ...], reach: Reach) -> tuple[Target, list[Log]]:
     """The target, and the further logs that belong to it. Without WHERE the first log stands for the target."""
     from gpuwhy.diagnosis import sign_literals
     from gpuwhy.logs import open_log
-    from gpuwhy.targets import PathTarget, parse_where
+    from gpuwhy.targets import PathTarget
 
     if where is None and not logs:
         unusable("name what to examine: a log, a snapshot, local, an SSH destination, or --log FILE")
-    target = parse_where(where) if where is not None else PathTarget(logs[0])
+    target = reach.target(where) if where is not None else PathTarget(logs[0])
     return target, [open_log(path, sign_literals()) for path in (logs if where is not None else logs[1:])]
-
-
-def _is_host(where: str) -> bool:
-    from gpuwhy.targets import FileTarget, TargetError, parse_where
-
-    try:
-        return not isinstance(parse_where(where), FileTarget)
-    except TargetError:
-        return False
 
 
 def _status(diagnosis: Diagnosis) -> int:

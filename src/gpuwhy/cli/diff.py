@@ -9,6 +9,7 @@ import click
 
 from gpuwhy.cli.failing import unreachable, unusable
 from gpuwhy.cli.group import FAILURE
+from gpuwhy.cli.target_options import Reach, target_options
 
 if TYPE_CHECKING:
     from gpuwhy.snapshot import Snapshot
@@ -21,10 +22,11 @@ if TYPE_CHECKING:
 @click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
 @click.option("--verbose", "-v", is_flag=True, help="Every change and line, and all that could not be compared.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-def command(before: str, after: str, unit: str, deadline: float, verbose: bool, form: str) -> int:
+@target_options
+def command(before: str, after: str, unit: str, deadline: float, verbose: bool, form: str, reach: Reach) -> int:
     """What changed from BEFORE to AFTER, ordered by what it can cause.
 
-    Each is a snapshot, or a host (local, an SSH destination). A host is taken as the unit of the other side, unless --unit
+    Each is a snapshot, or a host (local, an SSH destination, a container, a pod). A host is taken as the unit of the other side, unless --unit
     names one. Exit status 1 when something differs or nothing could be compared, 0 when all that was compared is equal.
     """
     from gpuwhy.investigate.differences import compare
@@ -32,7 +34,7 @@ def command(before: str, after: str, unit: str, deadline: float, verbose: bool, 
 
     files = {where: _of_file(where) for where in (before, after)}
     known = next((each.target.unit for each in files.values() if each is not None and each.target.unit), "")
-    first, second = (files[where] or _of_host(where, unit or known, deadline) for where in (before, after))
+    first, second = (files[where] or _of_host(where, unit or known, deadline, reach) for where in (before, after))
     comparison = compare(first, second)
     text = report.render_json(comparison) if form == "json" else report.render(comparison, verbose)
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
@@ -53,16 +55,16 @@ def _of_file(where: str) -> Snapshot | None:
         unusable(str(error))
 
 
-def _of_host(where: str, unit: str, deadline: float) -> Snapshot:
+def _of_host(where: str, unit: str, deadline: float, reach: Reach) -> Snapshot:
     from gpuwhy.cli.progress import shown_progress
     from gpuwhy.snapshot import collect
-    from gpuwhy.targets import HostTarget, TargetError, parse_where
+    from gpuwhy.targets import HostTarget, TargetError
 
     try:
-        target = parse_where(where)
+        target = reach.target(where)
         if not isinstance(target, HostTarget):
             unusable(f"{where} is neither a snapshot nor a host")
         with shown_progress(target.name) as on_probe:
-            return collect(target, unit, on_probe, deadline)
+            return collect(target, unit, on_probe, deadline, reach.timeout)
     except TargetError as error:
         unreachable(str(error))

@@ -27,7 +27,7 @@ from gpuwhy.snapshot import (
     journal_entries,
     kernel_entries,
 )
-from gpuwhy.snapshot.collecting import DEADLINE
+from gpuwhy.snapshot.collecting import DEADLINE, TIMEOUT
 from gpuwhy.snapshot.document import Excerpt
 from gpuwhy.targets import Ask, FileTarget, HostTarget, Reply, Target, TargetError
 
@@ -45,6 +45,7 @@ def investigate(
     facts: Facts | None = None,
     on_probe: OnProbe | None = None,
     deadline: float = DEADLINE,
+    timeout: float = TIMEOUT,
 ) -> Diagnosis:
     """Find out why a service failed. ``facts`` given by hand win over what is collected.
 
@@ -54,7 +55,9 @@ def investigate(
     :class:`gpuwhy.logs.UnreadableLog` or :class:`gpuwhy.snapshot.SnapshotError` for a file that is neither log nor
     snapshot.
     """
-    return examine(target, unit=unit, logs=logs, facts=facts, on_probe=on_probe, deadline=deadline).diagnosis
+    return examine(
+        target, unit=unit, logs=logs, facts=facts, on_probe=on_probe, deadline=deadline, timeout=timeout
+    ).diagnosis
 
 
 class Examination(msgspec.Struct, frozen=True):
@@ -75,13 +78,14 @@ def examine(
     facts: Facts | None = None,
     on_probe: OnProbe | None = None,
     deadline: float = DEADLINE,
+    timeout: float = TIMEOUT,
 ) -> Examination:
     """As :func:`investigate`, and hands back the snapshot too."""
     if isinstance(target, FileTarget):
         return _of_file(target, unit, logs, facts)
     if not isinstance(target, HostTarget):
         raise TargetError(f"{target.name} is no place that can be examined")
-    with Session(target, unit) as session:
+    with Session(target, unit, timeout) as session:
         snapshot = session.collect(on_probe, deadline)
         diagnosis = _diagnosed(snapshot, session, logs, facts, target.name)
         return Examination(diagnosis, session.snapshot)

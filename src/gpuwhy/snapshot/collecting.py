@@ -22,6 +22,9 @@ DEADLINE = 8.0
 CONNECTING = 25.0
 """Seconds that reaching the target may take on top: a jump host, a slow key exchange, a passphrase."""
 
+TIMEOUT = 30.0
+"""Seconds after which the collection ends with everything found so far."""
+
 JOURNAL_VARIABLE = "GPUWHY_JOURNAL_DIRECTORY"
 """Names a folder of journal files on the target that are read in place of its own journal."""
 
@@ -34,10 +37,11 @@ class Session:
     Use it as a context manager. :attr:`snapshot` always holds everything that was brought home so far.
     """
 
-    def __init__(self, target: HostTarget, unit: str = "") -> None:
+    def __init__(self, target: HostTarget, unit: str = "", timeout: float = TIMEOUT) -> None:
         """Connects. Raises :class:`gpuwhy.targets.TargetError`."""
         self._target = target
         self._unit = unit
+        self._timeout = timeout
         self._excerpts: list[Excerpt] = []
         self._snapshot: Snapshot | None = None
         self._connection = target.open(program())
@@ -64,7 +68,7 @@ class Session:
             if on_probe is not None:
                 on_probe(probe)
 
-        end = self._connection.collect(self._request(deadline), keep, deadline + CONNECTING)
+        end = self._connection.collect(self._request(deadline), keep, min(deadline + CONNECTING, self._timeout))
         document = {
             "gpuwhy_version": __version__,
             "target": msgspec.to_builtins(Subject(self._target.kind, self._target.name, self._unit)),
@@ -117,8 +121,12 @@ def _key(asked: Ask | Excerpt) -> tuple[Any, ...]:
 
 
 def collect(
-    target: HostTarget, unit: str = "", on_probe: OnProbe | None = None, deadline: float = DEADLINE
+    target: HostTarget,
+    unit: str = "",
+    on_probe: OnProbe | None = None,
+    deadline: float = DEADLINE,
+    timeout: float = TIMEOUT,
 ) -> Snapshot:
     """A snapshot of ``target``, taken over one connection that ends with it. Raises TargetError."""
-    with Session(target, unit) as session:
+    with Session(target, unit, timeout) as session:
         return session.collect(on_probe, deadline)

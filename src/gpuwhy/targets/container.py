@@ -1,24 +1,36 @@
-"""The inside of a running container, through the engine's own client."""
+"""A container of docker, podman or nerdctl: from outside through its engine, and its inside when it runs.
+
+The collector runs on the engine's host, this machine or one over SSH. There it asks the engine, and when the container
+runs it starts itself a second time inside, through ``exec -i``: one connection carries both.
+"""
 
 from __future__ import annotations
 
 import re
-import shutil
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
-from gpuwhy.targets.interface import Connection, TargetError
-from gpuwhy.targets.pipe import NO_PYTHON, SHELL_LINE, PipeConnection
+from gpuwhy.targets.engines import explain
+from gpuwhy.targets.interface import Ask, Connection, HostTarget, Reply, TargetError
+from gpuwhy.targets.local import LocalTarget
+
+ENGINES = ("docker", "podman", "nerdctl")
+
+STATE = "container_state"
+"""The probe that tells whether the container is there: without its answer there is nothing to examine."""
 
 _NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,200}\Z")
 
 
 class ContainerTarget:
-    """A container of ``engine`` (docker, podman, nerdctl), by name or id. It must run: nothing can be asked in one that exited."""
+    """A container of ``engine``, by name or id, running or not. ``host`` is where the engine's client is run."""
 
-    def __init__(self, engine: str, container: str) -> None:
+    def __init__(self, engine: str, container: str, host: HostTarget | None = None) -> None:
         if not _NAME.match(container):
-            raise TargetError(f"{container!r} is not the name of a container")
+            raise TargetError(f"{container!r} is not the name of a container", f"{engine} ps -a lists them.")
         self.engine = engine
         self.container = container
+        self.host = host or LocalTarget()
 
     @property
     def kind(self) -> str:
@@ -26,26 +38,44 @@ class ContainerTarget:
 
     @property
     def name(self) -> str:
-        return f"{self.engine}:{self.container}"
+        return f"{self.engine}:{self.container}" + via(self.host)
 
     def open(self, program: str) -> Connection:
-        client = shutil.which(self.engine)
-        if client is None:
-            raise TargetError(f"there is no {self.engine} on this machine")
-        return PipeConnection([client, "exec", "-i", self.container, "sh", "-c", SHELL_LINE], program, self.explain)
+        request = {"engine": self.engine, "name": self.container}
+        return EngineConnection(self.host.open(program), request, self.host)
 
-    def explain(self, status: int | None, errors: str) -> TargetError:
-        """The engine's words, and what to do about them."""
-        said = next((line for line in reversed(errors.strip().splitlines()) if line.strip()), "")[:300]
-        log = f"Diagnose its log instead: {self.engine} logs {self.container} 2>&1 | gpuwhy diagnose -"
-        if NO_PYTHON in errors or re.search(r'exec: "sh"|executable file.*not found', errors):
-            return TargetError(f"{self.name} has no python3 inside", log)
-        if re.search(r"is not running|not running|container state improper|is restarting", errors):
-            return TargetError(f"{self.name} does not run, and only a running container can be asked", log)
-        if re.search(r"[Nn]o such container|no container with name", errors):
-            return TargetError(f"there is no container {self.container}", f"{self.engine} ps -a lists them.")
-        if re.search(r"permission denied|Cannot connect to the .* daemon", errors, re.IGNORECASE):
-            return TargetError(
-                f"{self.engine} cannot be asked: {said}", f"Run gpuwhy as a user who may use {self.engine}."
-            )
-        return TargetError(f"{self.name}: {self.engine} exec ended with status {status}: {said or 'it said nothing'}")
+
+def via(host: HostTarget) -> str:
+    """How a target's name says on which host it is; empty on this machine."""
+    return "" if host.kind == "local" else f" on {host.name}"
+
+
+class EngineConnection:
+    """A connection to an engine's host whose collector is told which container or pod to examine."""
+
+    def __init__(self, connection: Connection, container: Mapping[str, str], host: HostTarget) -> None:
+        self._connection = connection
+        self._container = dict(container)
+        self._host = host
+
+    def collect(
+        self, request: Mapping[str, Any], on_result: Callable[[dict[str, Any]], None], deadline: float
+    ) -> dict[str, Any]:
+        """As :class:`Connection` has it; raises TargetError too when the engine cannot be asked, or knows no such container."""
+        state: dict[str, Any] = {}
+
+        def note(result: dict[str, Any]) -> None:
+            if result.get("probe") == STATE:
+                state.update(result)
+            on_result(result)
+
+        end = self._connection.collect({**request, "container": self._container}, note, deadline)
+        if state.get("status", "ok") != "ok":
+            raise explain(self._container, state, "" if self._host.kind == "local" else self._host.name)
+        return end
+
+    def ask(self, asks: Iterable[Ask], deadline: float = 10.0) -> list[Reply]:
+        return self._connection.ask(asks, deadline)
+
+    def close(self) -> None:
+        self._connection.close()

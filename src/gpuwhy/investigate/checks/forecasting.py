@@ -14,7 +14,7 @@ from gpuwhy.investigate.target import SNAPSHOT_HEAD, Excerpts
 from gpuwhy.logs import facts_in, read_stream
 from gpuwhy.model.fact import Facts
 from gpuwhy.snapshot import Probe, Session, Snapshot, decode, facts_of, is_snapshot
-from gpuwhy.snapshot.collecting import DEADLINE
+from gpuwhy.snapshot.collecting import DEADLINE, TIMEOUT
 from gpuwhy.targets import FileTarget, HostTarget, Target, TargetError
 
 CHECKS: tuple[Check, ...] = (
@@ -94,6 +94,7 @@ def check_target(
     facts: Facts | None = None,
     on_probe: OnProbe | None = None,
     deadline: float = DEADLINE,
+    timeout: float = TIMEOUT,
 ) -> Forecast:
     """A host, a snapshot or a report. ``facts`` given by hand win over what is found.
 
@@ -105,7 +106,7 @@ def check_target(
         return _of_file(target, plan, given)
     if not isinstance(target, HostTarget):
         raise TargetError(f"{target.name} is no place that can be examined")
-    with Session(target, unit) as session:
+    with Session(target, unit, timeout) as session:
         snapshot = session.collect(on_probe, deadline)
         return _of_snapshot(snapshot, session, target.name, plan, given)
 
