@@ -49,7 +49,7 @@ NO_SUDO = "gpuwhy: no sudo here"
 _OPTIONS = " ".join(PYTHON_OPTIONS)
 
 _SUDO = (
-    "if test $(id -u) != 0; then "
+    "if test $(id -u) -gt 0; then "
     f"if command -v sudo >/dev/null; then s=sudo; n=-n; else echo {NO_SUDO} >&2; exit {NO_PYTHON_STATUS}; fi; fi; "
 )
 """Sets the words that go before the interpreter: none for who is root already. ``-n``: a password is never asked for."""
