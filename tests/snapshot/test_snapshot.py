@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -325,3 +326,23 @@ def test_the_folder_of_a_journal_is_handed_on(monkeypatch: pytest.MonkeyPatch) -
 def test_the_schema_can_be_published() -> None:
     schema = msgspec.json.schema(Snapshot)
     assert "Probe" in schema["$defs"]
+
+
+def test_after_the_time_of_the_whole_run_nothing_is_asked_and_every_answer_says_so() -> None:
+    target = PreparedTarget([{"probe": "memory", "status": "ok", "value": {"total": 1}}], {})
+    with snapshot.Session(target, timeout=0.2) as session:
+        session.collect()
+        time.sleep(0.3)
+        replies = session.ask([Ask("read", "/a.py", 1, 5), Ask("stat", "/b")])
+    assert [reply.status for reply in replies] == ["timed out", "timed out"]
+    assert target.asked == []
+    assert target.closed == 1
+
+
+def test_a_short_time_leaves_the_collector_some_of_it_to_say_what_did_not_answer() -> None:
+    target = PreparedTarget([{"probe": "memory", "status": "ok", "value": 1}], {})
+    snapshot.collect(target, timeout=4.0)
+    assert 2.5 < target.request["deadline"] < 3.0
+    assert 13.0 < target.request["life"] < 14.0
+    snapshot.collect(target)
+    assert target.request["deadline"] == snapshot.collecting.DEADLINE

@@ -258,15 +258,20 @@ class Input:
         return line
 
 
-def watch_output() -> None:
-    """Ends the program when nobody reads its output any more, or when it has lived too long."""
-    poll = select.poll()
-    poll.register(1, 0)
-    born = time.monotonic()
-    while time.monotonic() - born < LONGEST_LIFE:
-        if poll.poll(500):
-            break
-    end(0)
+class Watch:
+    """Ends the program when nobody reads its output any more, or when it has lived too long (``life``, in seconds)."""
+
+    def __init__(self) -> None:
+        self.life = LONGEST_LIFE
+        self._born = time.monotonic()
+
+    def run(self) -> None:
+        poll = select.poll()
+        poll.register(1, 0)
+        while time.monotonic() - self._born < self.life:
+            if poll.poll(500):
+                break
+        end(0)
 
 
 def end(status: int) -> None:
@@ -294,13 +299,15 @@ def seconds(value: Any, default: float) -> float:
 def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda _number, _frame: end(0))
-    watcher = threading.Thread(target=watch_output)
+    watch = Watch()
+    watcher = threading.Thread(target=watch.run)
     watcher.daemon = True
     watcher.start()
     source = Input()
     output = Output(Redactor())
     source.take_buffered()
     request = parse_request(source.line(30.0))
+    watch.life = seconds(request.get("life"), LONGEST_LIFE)
     started = time.monotonic()
     collection = Collection(request, output)
     collection.run()

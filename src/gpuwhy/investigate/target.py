@@ -193,18 +193,20 @@ class Excerpts:
     """Answers from what a snapshot kept; what was not asked then cannot be asked now."""
 
     def __init__(self, snapshot: Snapshot) -> None:
-        self._by_key: dict[tuple[object, ...], Excerpt] = {
-            (each.ask, each.path, each.first, each.last): each for each in snapshot.excerpts
-        }
+        self._by_key: dict[tuple[object, ...], Excerpt] = {_key(each): each for each in snapshot.excerpts}
 
     def ask(self, asks: list[Ask], deadline: float = 10.0) -> list[Reply]:
         del deadline
         replies = []
         for ask in asks:
-            kept = self._by_key.get((ask.ask, ask.path, ask.first, ask.last))
+            kept = self._by_key.get(_key(ask))
             replies.append(
                 Reply(status="absent", reason="not in this snapshot")
                 if kept is None
                 else Reply(status=kept.status, reason=kept.reason, value=kept.value)
             )
         return replies
+
+
+def _key(asked: Ask | Excerpt) -> tuple[object, ...]:
+    return (asked.ask, asked.path, asked.first, asked.last, asked.offset, asked.length)

@@ -19,8 +19,12 @@ from gpuwhy.targets import Ask, HostTarget, Reply
 DEADLINE = 8.0
 """Seconds that the probes are given altogether."""
 
-CONNECTING = 25.0
-"""Seconds that reaching the target may take on top: a jump host, a slow key exchange, a passphrase."""
+CONNECTING = 27.0
+"""Seconds that reaching the target may take on top (a jump host, a slow key exchange, a passphrase), and that the
+collector has to say that it ended."""
+
+CLOSING = 10.0
+"""Seconds after which a collector that lost us ends by itself, beyond the time that we had."""
 
 TIMEOUT = 30.0
 """Seconds after which the collection ends with everything found so far."""
@@ -38,10 +42,13 @@ class Session:
     """
 
     def __init__(self, target: HostTarget, unit: str = "", timeout: float = TIMEOUT) -> None:
-        """Connects. Raises :class:`gpuwhy.targets.TargetError`."""
+        """Connects. ``timeout`` is in seconds from now, for everything until :meth:`close`.
+
+        Raises :class:`gpuwhy.targets.TargetError`.
+        """
         self._target = target
         self._unit = unit
-        self._timeout = timeout
+        self._end = time.monotonic() + timeout
         self._excerpts: list[Excerpt] = []
         self._snapshot: Snapshot | None = None
         self._connection = target.open(program())
@@ -68,7 +75,7 @@ class Session:
             if on_probe is not None:
                 on_probe(probe)
 
-        end = self._connection.collect(self._request(deadline), keep, min(deadline + CONNECTING, self._timeout))
+        end = self._connection.collect(self._request(deadline), keep, self._within(deadline + CONNECTING))
         document = {
             "gpuwhy_version": __version__,
             "target": msgspec.to_builtins(Subject(self._target.kind, self._target.name, self._unit)),
@@ -87,7 +94,7 @@ class Session:
         wanted = list(asks)
         known = {_key(excerpt): excerpt for excerpt in self._excerpts}
         new = [ask for ask in dict.fromkeys(wanted) if _key(ask) not in known]
-        for ask, reply in zip(new, self._connection.ask(new, deadline) if new else [], strict=True):
+        for ask, reply in zip(new, self._asked(new, deadline), strict=True):
             excerpt = Excerpt(
                 ask.ask, ask.path, reply.status, reply.value, reply.reason, ask.first, ask.last, ask.offset, ask.length
             )
@@ -95,6 +102,17 @@ class Session:
             self._excerpts.append(excerpt)
         found = [known[_key(ask)] for ask in wanted]
         return [Reply(status=each.status, reason=each.reason, value=each.value) for each in found]
+
+    def _asked(self, asks: list[Ask], deadline: float) -> list[Reply]:
+        """Nothing is asked once the time is over: that an answer is missing is then said of each."""
+        within = self._within(deadline)
+        if within <= 0:
+            return [Reply(status="timed out", reason="the time of the whole run was over")] * len(asks)
+        return self._connection.ask(asks, within) if asks else []
+
+    def _within(self, deadline: float) -> float:
+        """``deadline`` seconds, as far as the time of the whole run goes."""
+        return min(deadline, max(0.0, self._end - time.monotonic()))
 
     @property
     def snapshot(self) -> Snapshot:
@@ -108,7 +126,9 @@ class Session:
         self._connection.close()
 
     def _request(self, deadline: float) -> dict[str, Any]:
-        request: dict[str, Any] = {"deadline": deadline}
+        left = self._within(3600.0)
+        # Of a short time a part is kept for the way: what did not answer is then named by the collector itself.
+        request: dict[str, Any] = {"deadline": round(min(deadline, left * 0.75), 3), "life": round(left + CLOSING, 3)}
         if self._unit:
             request["unit"] = self._unit
         if os.environ.get(JOURNAL_VARIABLE):

@@ -90,8 +90,8 @@ MOST_BYTES = 256 << 20
 
 MOST_ERRORS = 1 << 16
 
-GRACE = 2.0
-"""Seconds that the collector is given beyond its own deadline to say that it has ended."""
+PATIENCE, HURRY = 1.0, 0.2
+"""Seconds that the process is given to end by itself: after a conversation, and after it gave no answer in time."""
 
 
 class PipeConnection:
@@ -107,6 +107,7 @@ class PipeConnection:
         self._received = 0
         self._count = 0
         self._is_open = True
+        self._patience = PATIENCE
         self._outgoing = memoryview(framed(program))
         try:
             self._process = subprocess.Popen(
@@ -129,7 +130,7 @@ class PipeConnection:
         self, request: Mapping[str, Any], on_result: Callable[[dict[str, Any]], None], deadline: float
     ) -> dict[str, Any]:
         self._send(request)
-        end = time.monotonic() + deadline + GRACE
+        end = time.monotonic() + deadline
         has_any = False
         while (answer := self._next(end)) is not None:
             if isinstance(answer.get("end"), dict):
@@ -166,7 +167,7 @@ class PipeConnection:
                 self._stdin.close()
         self._outgoing = memoryview(b"")
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(timeout=1.0)
+            self._process.wait(timeout=self._patience)
         if self._process.poll() is None:
             # The collector also ends by itself as soon as this closes its output.
             for end in (self._process.terminate, self._process.kill):
@@ -217,6 +218,7 @@ class PipeConnection:
         """Send and receive what is ready. False when the time is over or the answers are too long to be ours."""
         left = end - time.monotonic()
         if left <= 0:
+            self._patience = HURRY
             return False
         for key, _ in self._selector.select(left):
             stream = key.fileobj
