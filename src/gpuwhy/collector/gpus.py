@@ -45,9 +45,9 @@ def _worst(reasons: List[NoValue]) -> NoValue:
 def _by_nvml(notes: Notes) -> Dict[str, Any]:
     output = commands.run(
         sys.executable or "/usr/bin/python3",
-        ["-I", "-S", "-B", "-c", _program()],
+        ["-I", "-S", "-B", "-c", nvml_program()],
         timeout=3.0,
-        environment=_library_environment(),
+        environment=nvml_environment(),
     )
     lines = [line for line in output.out.splitlines() if line.startswith("{")]
     try:
@@ -63,7 +63,7 @@ def _by_nvml(notes: Notes) -> Dict[str, Any]:
     return found
 
 
-def _program() -> str:
+def nvml_program() -> str:
     """The text of :mod:`nvml`, wherever this program was loaded from."""
     source = nvml.__loader__.get_source(nvml.__name__)  # type: ignore[union-attr]
     if source is None:
@@ -71,7 +71,7 @@ def _program() -> str:
     return str(source)
 
 
-def _library_environment() -> Dict[str, str]:
+def nvml_environment() -> Dict[str, str]:
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
     return dict({"PATH": ":".join(commands.DIRECTORIES), "LC_ALL": "C"}, **kept)
 

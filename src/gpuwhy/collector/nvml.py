@@ -6,6 +6,7 @@ Prints one JSON object. Imports nothing of ours, so that its text alone can be g
 import ctypes
 import json
 import sys
+import time
 from typing import Any, Dict, List, Optional
 
 LIBRARIES = (
@@ -38,6 +39,12 @@ class PciInfo(ctypes.Structure):
         ("subsystem_id", ctypes.c_uint),
         ("bus_id", ctypes.c_char * 32),
     ]
+
+
+class Utilisation(ctypes.Structure):
+    """nvmlUtilization_t: percent of the last sampling time (0.2 to 1 s) in which a kernel ran, or memory was accessed."""
+
+    _fields_ = [("gpu", ctypes.c_uint), ("memory", ctypes.c_uint)]
 
 
 class ProcessInfo(ctypes.Structure):
@@ -147,6 +154,39 @@ def holders(nvml: Nvml, index: int, device: Any) -> List[Dict[str, Any]]:
     ]
 
 
+ACTIVITY_LOOKS = 4
+
+ACTIVITY_PAUSE = 0.15
+
+
+def activity(nvml: Nvml) -> List[Dict[str, Any]]:
+    """What each GPU does, looked at a few times within half a second: percent, watts, and who computes on it."""
+    found: List[Dict[str, Any]] = []
+    devices: List[Any] = []
+    for index in range(min(nvml.number("nvmlDeviceGetCount_v2") or 0, 64)):
+        device = ctypes.c_void_p()
+        if nvml.call("nvmlDeviceGetHandleByIndex_v2", ctypes.c_uint(index), ctypes.byref(device)) == 0:
+            limit = nvml.number("nvmlDeviceGetEnforcedPowerLimit", device)
+            each: Dict[str, Any] = {"index": index, "name": nvml.text("nvmlDeviceGetName", device) or ""}
+            each.update(
+                {"gpu": [], "memory": [], "power": [], "power_limit": None if limit is None else limit / 1000.0}
+            )
+            each["pids"] = [holder["pid"] for holder in holders(nvml, index, device)]
+            found.append(each)
+            devices.append(device)
+    for look in range(ACTIVITY_LOOKS if found else 0):
+        time.sleep(ACTIVITY_PAUSE if look else 0.0)
+        for each, device in zip(found, devices):
+            used = Utilisation()
+            if nvml.call("nvmlDeviceGetUtilizationRates", device, ctypes.byref(used)) == 0:
+                each["gpu"].append(int(used.gpu))
+                each["memory"].append(int(used.memory))
+            power = nvml.number("nvmlDeviceGetPowerUsage", device)
+            if power is not None:
+                each["power"].append(power / 1000.0)
+    return found
+
+
 def main() -> None:
     nvml, place = load()
     if nvml is None:
@@ -156,6 +196,10 @@ def main() -> None:
     if code != 0:
         reason = "the library has no nvmlInit_v2" if code is None else nvml.error(code)
         print(json.dumps({"error": reason, "status": "failed", "library": place, "code": code}))
+        return
+    if sys.argv[1:] == ["activity"]:
+        print(json.dumps({"library": place, "activity": activity(nvml)}))
+        sys.stdout.flush()
         return
     version = ctypes.c_int(0)
     has_version = nvml.call("nvmlSystemGetCudaDriverVersion_v2", ctypes.byref(version)) == 0

@@ -1,5 +1,5 @@
 """Answers to single requests after the collection: an excerpt of a file, the names in a folder, what a path is, what a
-binary holds (``inspect``) and would load (``loading``).
+binary holds (``inspect``) and would load (``loading``), what a process waits for (``waiting``).
 
 A request is ``{"id": 7, "ask": "read", "path": "/opt/venv/lib/.../compilation_context.py", "first": 60, "last": 130}``.
 Paths come from logs, and a log can be written by anyone: what is not source, configuration or log of a GPU stack is
@@ -36,6 +36,8 @@ def answer(request: Dict[str, Any], values: Optional[Dict[str, Any]] = None) -> 
     identity = request.get("id")
     try:
         asked = request.get("ask")
+        if asked == "waiting":
+            return {"id": identity, "status": OK, "reason": "", "value": _waiting(request)}
         if asked not in ASKS and asked not in ASKS_OF_BINARIES:
             raise Failed("there is no request %r" % (asked,))
         path = request.get("path")
@@ -131,6 +133,17 @@ def _of_binary(path: str, request: Dict[str, Any], values: Dict[str, Any]) -> Di
 
     ask = binaries.inspect if request["ask"] == "inspect" else binaries.loading
     return ask(path, request, values)
+
+
+def _waiting(request: Dict[str, Any]) -> Dict[str, Any]:
+    """What a process waits for; ``path`` is ``/proc/PID``."""
+    named = re.match(r"^/proc/([1-9][0-9]{0,9})\Z", str(request.get("path")))
+    if named is None:
+        raise Failed("a request for what a process waits for needs /proc/PID")
+    # most runs ask for no process: these readers are compiled when one does
+    from gpuwhy.collector import hangs
+
+    return hangs.look(int(named.group(1)))
 
 
 ASKS_OF_BINARIES = ("inspect", "loading")
