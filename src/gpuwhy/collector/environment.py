@@ -32,6 +32,7 @@ def environment(
             variables = of_process(process["pid"])
         except Denied as error:
             notes.remark(error.reason + " (root may read it)")
+            notes.deny("the environment of process %d, which is another user's" % process["pid"])
         except Absent as error:
             notes.remark(error.reason)
         else:

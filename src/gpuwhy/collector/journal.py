@@ -11,6 +11,7 @@ from collections import deque
 from typing import Any, Deque, Dict, List, Optional
 
 from gpuwhy.collector import commands
+from gpuwhy.collector.allowing import joining
 from gpuwhy.collector.probing import Absent, Denied, Failed, Notes, NoValue, Request
 from gpuwhy.collector.unit import NAME, SUFFIXES
 
@@ -163,11 +164,14 @@ def read_entries(arguments: List[str], request: Request, notes: Notes, keep: Any
         return
     said = " ".join(output.err.split())[:300]
     if re.search(r"ermission denied|not permitted|insufficient permissions", said):
-        raise Denied("%s (root, or a member of group systemd-journal, may read it)" % said)
+        raise Denied("%s (root, or a member of group systemd-journal, may read it)" % said, *joining("systemd-journal"))
     if output.status > 0 and said:
         raise Failed("journalctl: " + said)
     if _lacks_permission():
-        raise Denied("this user sees only its own journal (root, or a member of group systemd-journal, may read all)")
+        raise Denied(
+            "this user sees only its own journal (root, or a member of group systemd-journal, may read all)",
+            *joining("systemd-journal"),
+        )
 
 
 def _lacks_permission() -> bool:

@@ -11,7 +11,8 @@ from collections import deque
 from typing import Any, Deque, Dict, List, Optional
 
 from gpuwhy.collector import journal
-from gpuwhy.collector.probing import Absent, Notes, NoValue, Request, why_unreadable
+from gpuwhy.collector.allowing import reading_kernel_log
+from gpuwhy.collector.probing import Absent, Denied, Notes, NoValue, Request, why_unreadable
 from gpuwhy.collector.reading import try_text
 
 INTERESTING = re.compile(
@@ -71,7 +72,8 @@ def ring_buffer(notes: Notes) -> List[List[Any]]:
         descriptor = os.open("/dev/kmsg", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         why = why_unreadable(error, "/dev/kmsg")
-        why.reason += " (root may read it)" if error.errno in (errno.EPERM, errno.EACCES) else ""
+        if error.errno in (errno.EPERM, errno.EACCES):
+            raise Denied(why.reason + " (root may read it)", *reading_kernel_log())
         raise why
     notes.source("/dev/kmsg")
     boot = boot_time()

@@ -1,9 +1,13 @@
 """What a probe is: a function that looks at one subject and returns a JSON value, or raises why there is none."""
 
+import os
 import threading
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 OK, ABSENT, DENIED, TIMED_OUT, FAILED = "ok", "absent", "denied", "timed out", "failed"
+
+SUDO = "--sudo"
+"""The way that always helps: the option of ours that gives the collector root's rights."""
 
 Request = Dict[str, Any]
 
@@ -25,9 +29,13 @@ class Absent(NoValue):
 
 
 class Denied(NoValue):
-    """There, but this user may not read it."""
+    """There, but this user may not read it. ``allow`` are commands that would let it, ``--sudo`` an option of ours."""
 
     status = DENIED
+
+    def __init__(self, reason: str, *allow: str) -> None:
+        super().__init__(reason)
+        self.allow = allow
 
 
 class TimedOut(NoValue):
@@ -60,6 +68,7 @@ class Notes:
         self.sources: List[str] = []
         self.remarks: List[str] = []
         self.secrets: List[str] = []
+        self.denied: List[Dict[str, Any]] = []
         self._lock = threading.Lock()
 
     def source(self, source: str) -> None:
@@ -78,6 +87,16 @@ class Notes:
         with self._lock:
             if remark not in self.remarks and len(self.remarks) < 100:
                 self.remarks.append(remark)
+
+    def deny(self, what: str, *allow: str) -> None:
+        """Names what this user may not read, and the commands that would let it; ``--sudo`` alone where none is known.
+
+        Whoever is root already is told no way: what stands between is then a container or a security module.
+        """
+        ways = [] if os.geteuid() == 0 else list(dict.fromkeys(allow + (SUDO,)))
+        with self._lock:
+            if len(self.denied) < 50 and all(each["what"] != what for each in self.denied):
+                self.denied.append({"what": what, "allow": ways})
 
 
 class Probe:

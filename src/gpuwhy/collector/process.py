@@ -142,6 +142,7 @@ def _libraries(path: str, notes: Notes) -> List[str]:
         text = read_bytes(path, 8 << 20).decode("utf-8", "replace")
     except Denied as error:
         notes.remark(error.reason + " (root may read it)")
+        notes.deny("which libraries the process has mapped: %s" % error.reason)
         return []
     except Exception:
         return []

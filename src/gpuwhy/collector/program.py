@@ -39,7 +39,7 @@ from gpuwhy.collector import (
     toolkits,
     unit,
 )
-from gpuwhy.collector.probing import FAILED, OK, TIMED_OUT, Notes, NoValue, Probe, Request
+from gpuwhy.collector.probing import FAILED, OK, TIMED_OUT, Denied, Notes, NoValue, Probe, Request
 from gpuwhy.redaction import Redactor
 
 PROBES = (
@@ -183,6 +183,8 @@ class Collection:
             value = probe.function(self._request, notes, *[self.values.get(need) for need in probe.needs])
         except NoValue as why:
             status, reason = why.status, why.reason
+            if isinstance(why, Denied):
+                notes.deny(why.reason, *why.allow)
         except Exception as error:
             status, reason = FAILED, "%s: %s" % (type(error).__name__, str(error)[:500])
         box.update(status=status, reason=reason, value=value)
@@ -211,6 +213,7 @@ class Collection:
                 "subject": notes.subject,
                 "sources": list(notes.sources),
                 "remarks": list(notes.remarks),
+                "denied": list(notes.denied),
                 "value": value,
             }
         )

@@ -10,7 +10,7 @@ import shlex
 from typing import Any, Dict, List, Optional
 
 from gpuwhy.collector import commands
-from gpuwhy.collector.probing import Absent, Failed, Notes, Request
+from gpuwhy.collector.probing import Absent, Denied, Failed, Notes, Request
 from gpuwhy.collector.reading import read_text
 
 PROPERTIES = (
@@ -151,6 +151,8 @@ def _environment_files(text: str, notes: Notes) -> List[Dict[str, Any]]:
         except Exception as error:
             entry["error"] = str(error)
             notes.remark("environment file not read: %s" % error)
+            if isinstance(error, Denied):
+                notes.deny("the environment file %s" % path)
         files.append(entry)
     return files
 
@@ -178,4 +180,6 @@ def _files(properties: Dict[str, str], notes: Notes) -> List[Dict[str, str]]:
                 notes.source(path)
             except Exception as error:
                 notes.remark(str(error))
+                if isinstance(error, Denied):
+                    notes.deny("the unit's file %s" % path)
     return files

@@ -17,13 +17,23 @@ class Subject(msgspec.Struct, frozen=True, omit_defaults=True):
     unit: str = ""
 
 
+class Denial(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that the account of the collection may not read; ``allow`` are commands that would let it, each one enough.
+
+    ``--sudo`` among them is the option of gpuwhy. Empty for root, whom nothing of this host's own stands in the way.
+    """
+
+    what: str
+    allow: tuple[str, ...] = ()
+
+
 class Probe(msgspec.Struct, frozen=True, omit_defaults=True):
     """One question and its answer.
 
     ``status`` is ``ok``, ``absent`` (looked for, not there), ``denied``, ``timed out`` or ``failed``; all but ``ok``
     come with a ``reason``. ``duration`` is in seconds. ``subject`` is whose the value is: ``host``, ``unit:NAME``,
     ``process:PID``, ``environment:PATH``. ``sources`` are the files and commands looked at; ``remarks`` what limits
-    the value (cut, partly denied).
+    the value (cut, partly denied). ``denied`` names what the account may not read, also where the rest was read.
     """
 
     name: str = msgspec.field(name="probe")
@@ -34,6 +44,7 @@ class Probe(msgspec.Struct, frozen=True, omit_defaults=True):
     subject: str = "host"
     sources: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
+    denied: tuple[Denial, ...] = ()
 
 
 class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
