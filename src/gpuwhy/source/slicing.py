@@ -46,6 +46,7 @@ MAX_NODES = 1500
 MAX_COST = 40.0
 MAX_CALL_SITES = 12
 MAX_RAISES = 12
+_MAX_OWNERS = 12
 _TEXT = 110
 _COMMON = frozenset({
     "split", "strip", "lower", "upper", "decode", "encode", "startswith", "endswith", "get", "items", "keys", "values", "format",
@@ -588,10 +589,10 @@ class Slicer:
         for tree, path, facts in self.resolver.trees.facts_with(name):
             declared = {each.qualname for each in facts.classes if name in each.members}
             declared |= {unit.qualname.rpartition(".")[0] for unit in facts.functions if name in unit.writes and "." in unit.qualname}  # fmt: skip
-            if declared:
-                candidates += [(tree.module(path), qualname) for qualname in declared] if len(candidates) <= 12 else [(None, "")]  # fmt: skip
-        if len(candidates) > 12:
-            return []
+            candidates += [(tree.module(path), qualname) for qualname in declared]
+            if len(candidates) > _MAX_OWNERS:
+                # too many to mean one: what the other files hold changes nothing
+                return []
         for module, qualname in candidates:
             for scope in module.classes() if module else ():
                 if scope.qualname == qualname and (name in scope.declared or self.resolver.own_writes(scope, name)):
