@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.resources import files
 
@@ -10,8 +11,10 @@ PACKAGES = ("collector", "redaction", "binaries")
 NOT_SENT = frozenset({"bundle", "wheel", "sieve", "payload", "__main__"})
 """What runs on our side only: no wheel is inflated and no kernel looked for on a target."""
 
+ABOUT = "gpuwhy's collector: looks, changes nothing, and ends by itself. Made from the files of gpuwhy/collector."
+
 LOADER = '''\
-"""gpuwhy's collector: looks, changes nothing, and ends by itself. Made from the files of gpuwhy/collector."""
+"""{about}"""
 import sys
 from importlib.machinery import ModuleSpec
 
@@ -38,7 +41,7 @@ class Bundled:
 SOURCES = {sources}
 PACKAGES = {packages}
 sys.meta_path.insert(0, Bundled())
-from gpuwhy.collector.program import main
+from {entry} import main
 
 main()
 '''
@@ -47,15 +50,21 @@ main()
 @cache
 def program() -> str:
     """The text of the collector: every module of it, of the redaction and of the readers of binaries, with a loader in front."""
+    return bundled(ABOUT, "gpuwhy.collector.program", PACKAGES, NOT_SENT)
+
+
+def bundled(about: str, entry: str, carried: Sequence[str], not_sent: Collection[str]) -> str:
+    """One program that holds the modules of the packages ``carried``, and runs ``main`` of the module ``entry``."""
     sources = {"gpuwhy": ""}
     packages = ["gpuwhy"]
-    for package in PACKAGES:
+    for package in carried:
         packages.append(f"gpuwhy.{package}")
         for file in sorted(files("gpuwhy").joinpath(package).iterdir(), key=lambda each: each.name):
             stem = file.name.removesuffix(".py")
-            if stem == file.name or stem in NOT_SENT:
+            if stem == file.name or stem in not_sent:
                 continue
             name = f"gpuwhy.{package}" if stem == "__init__" else f"gpuwhy.{package}.{stem}"
             sources[name] = file.read_text(encoding="utf-8")
     listed = "{\n" + "".join(f"    {name!r}: {text!r},\n" for name, text in sources.items()) + "}"
-    return LOADER.replace("{sources}", listed, 1).replace("{packages}", repr(tuple(packages)), 1)
+    loader = LOADER.replace("{about}", about, 1).replace("{entry}", entry, 1)
+    return loader.replace("{packages}", repr(tuple(packages)), 1).replace("{sources}", listed, 1)
