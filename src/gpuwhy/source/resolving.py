@@ -11,6 +11,7 @@ import builtins
 import re
 from collections.abc import Iterator
 
+from gpuwhy.source import spelling
 from gpuwhy.source.reaching import reaching
 from gpuwhy.source.scopes import (
     FUNCTIONS,
@@ -418,7 +419,7 @@ class Resolver:
             if method.above and method.above.kind == "class":
                 defining = [
                     (tree, path)
-                    for tree, path, facts in self.trees.facts_with(method.name)
+                    for tree, path, facts in self.trees.facts_with(method.name, spelled=spelling.owning(method.name))
                     if any(method.name in declared.members for declared in facts.classes)
                 ]
                 for tree, path in defining if len(defining) <= 60 else ():

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -174,6 +174,10 @@ class FedRoot:
         if path in self._listing:
             self._wanted[path] = None
         return False
+
+    def search(self, words: Sequence[str], spelled: re.Pattern[bytes] | None = None) -> None:
+        """Told of every search: which files hold all the words, and ``spelled``. A root that can have them looked for
+        where they stand wants those that it finds; this one knows only what it was fed."""
 
     def read(self, path: str) -> bytes:
         try:

@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 
+from gpuwhy.source import spelling
 from gpuwhy.source.conditions import Condition, path_conditions
 from gpuwhy.source.environment import Environment, calls_of
 from gpuwhy.source.exceptions import Exceptions, Raise, handler_types, is_kind_of, raises_again, suppressed
@@ -586,7 +587,7 @@ class Slicer:
     def _owners(self, name: str) -> list[Scope]:
         found: list[Scope] = []
         candidates: list[tuple[Module | None, str]] = []
-        for tree, path, facts in self.resolver.trees.facts_with(name):
+        for tree, path, facts in self.resolver.trees.facts_with(name, spelled=spelling.owning(name)):
             declared = {each.qualname for each in facts.classes if name in each.members}
             declared |= {unit.qualname.rpartition(".")[0] for unit in facts.functions if name in unit.writes and "." in unit.qualname}  # fmt: skip
             candidates += [(tree.module(path), qualname) for qualname in declared]
@@ -648,7 +649,7 @@ class Slicer:
             return
         defining = [
             (tree, path, unit.qualname)
-            for tree, path, facts in self.resolver.trees.facts_with(name)
+            for tree, path, facts in self.resolver.trees.facts_with(name, spelled=spelling.defining(name))
             for unit in facts.functions
             if unit.qualname.endswith(f".{name}")
         ]

@@ -15,6 +15,7 @@ from gpuwhy.source.facts import FileFacts, facts_of
 from gpuwhy.source.parsing import decoded, parse
 from gpuwhy.source.roots import FedRoot, Root, UnreadableError, content_hash
 from gpuwhy.source.scopes import Module, Scope
+from gpuwhy.source.spelling import calling
 from gpuwhy.source.words import WordIndex
 
 _TESTS = re.compile(
@@ -31,6 +32,7 @@ class Tree:
         self._words: WordIndex | None = None
         self._facts: dict[str, FileFacts] = {}
         self._modules: dict[str, Module | None] = {}
+        self._spelled: dict[tuple[str, bytes], bool] = {}
         self._load()
 
     def _load(self) -> None:
@@ -76,8 +78,24 @@ class Tree:
             except UnreadableError:
                 yield b""
 
-    def files_with(self, *words: str) -> list[str]:
-        """Paths of the files that hold every one of the words, tests and vendored code too."""
+    def files_with(self, *words: str, spelled: re.Pattern[bytes] | None = None) -> list[str]:
+        """Paths of the files that hold every one of the words, tests and vendored code too; with ``spelled`` those where
+        that is found as well."""
+        if isinstance(self.root, FedRoot):
+            self.root.search(words, spelled)
+        paths = self._with_words(words)
+        return [path for path in paths if self._is_spelled(path, spelled)] if spelled is not None else paths
+
+    def _is_spelled(self, path: str, spelled: re.Pattern[bytes]) -> bool:
+        key = (path, spelled.pattern)
+        if key not in self._spelled:
+            try:
+                self._spelled[key] = spelled.search(self.root.read(path)) is not None
+            except UnreadableError:
+                self._spelled[key] = False
+        return self._spelled[key]
+
+    def _with_words(self, words: Iterable[str]) -> list[str]:
         found: set[int] | None = None
         for word in words:
             numbers = set(self.words.files_with(word))
@@ -177,17 +195,20 @@ class Trees:
         path = tree.path_of(name) if tree else None
         return tree.module(path) if tree and path else None
 
-    def with_words(self, *words: str, tests: bool = False) -> Iterator[tuple[Tree, str]]:
+    def with_words(
+        self, *words: str, tests: bool = False, spelled: re.Pattern[bytes] | None = None
+    ) -> Iterator[tuple[Tree, str]]:
         """The files of the opened trees with every word; without ``tests`` those of tests and examples are left out."""
         for tree in self:
-            for path in tree.files_with(*words):
+            for path in tree.files_with(*words, spelled=spelled):
                 if tests or not is_test(path):
                     yield tree, path
 
     def units(self, *words: str, tests: bool = False, **having: str) -> Iterator[Scope]:
         """The functions (and codes of modules) with the words in their file and the names in their facts; see
         :meth:`Module.units`. Only those are parsed."""
-        for tree, path in self.with_words(*words, tests=tests):
+        spelled = calling(having["calls"]) if "calls" in having else None
+        for tree, path in self.with_words(*words, tests=tests, spelled=spelled):
             facts = self._facts(tree, path)
             if facts and any(all(value in getattr(unit, field) for field, value in having.items()) for unit in facts.functions):  # fmt: skip
                 module = tree.module(path)
@@ -204,9 +225,12 @@ class Trees:
             for unit in facts.functions
         )
 
-    def facts_with(self, *words: str, tests: bool = False) -> Iterator[tuple[Tree, str, FileFacts]]:
-        """The facts of the files with every word."""
-        for tree, path in self.with_words(*words, tests=tests):
+    def facts_with(
+        self, *words: str, tests: bool = False, spelled: re.Pattern[bytes] | None = None
+    ) -> Iterator[tuple[Tree, str, FileFacts]]:
+        """The facts of the files with every word; with ``spelled`` (see :mod:`gpuwhy.source.spelling`) of those where
+        that is found too."""
+        for tree, path in self.with_words(*words, tests=tests, spelled=spelled):
             facts = self._facts(tree, path)
             if facts:
                 yield tree, path, facts
