@@ -6,7 +6,7 @@ import gc
 import hashlib
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from gpuwhy.source import facts as facts_module
@@ -81,10 +81,15 @@ class Tree:
     def files_with(self, *words: str, spelled: re.Pattern[bytes] | None = None) -> list[str]:
         """Paths of the files that hold every one of the words, tests and vendored code too; with ``spelled`` those where
         that is found as well."""
+        return list(self.each_with(words, spelled))
+
+    def each_with(self, words: Sequence[str], spelled: re.Pattern[bytes] | None = None) -> Iterator[str]:
+        """As :meth:`files_with`, one by one: whoever has enough looks no further."""
         if isinstance(self.root, FedRoot):
             self.root.search(words, spelled)
-        paths = self._with_words(words)
-        return [path for path in paths if self._is_spelled(path, spelled)] if spelled is not None else paths
+        for path in self._with_words(words):
+            if spelled is None or self._is_spelled(path, spelled):
+                yield path
 
     def _is_spelled(self, path: str, spelled: re.Pattern[bytes]) -> bool:
         key = (path, spelled.pattern)
@@ -200,7 +205,7 @@ class Trees:
     ) -> Iterator[tuple[Tree, str]]:
         """The files of the opened trees with every word; without ``tests`` those of tests and examples are left out."""
         for tree in self:
-            for path in tree.files_with(*words, spelled=spelled):
+            for path in tree.each_with(words, spelled):
                 if tests or not is_test(path):
                     yield tree, path
 
