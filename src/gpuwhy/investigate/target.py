@@ -134,11 +134,13 @@ def _diagnosed(
         judgement = judged_again(incident, judgement, facts, of_binaries, record)
     judgement = confirmed(judgement, source, record)
     # read only where there is a target to ask: a log alone does not wait for these modules
-    from gpuwhy.investigate.agreeing import weighed
+    from gpuwhy.investigate.agreeing import weighed, with_proof
     from gpuwhy.investigate.failing_condition import examined
+    from gpuwhy.investigate.replaying import with_replay
 
     answer = examined(incident, facts, judgement, source, record)
-    judgement = weighed(judgement, answer, source)
+    answer = with_replay(answer, incident, completed(facts), source, record)
+    judgement = with_proof(weighed(judgement, answer, source), answer, incident)
     return conclude(
         where,
         incident,

@@ -131,12 +131,79 @@ class SearchedPackage(msgspec.Struct, frozen=True, omit_defaults=True):
     files: int
 
 
+class ReplayedFact(msgspec.Struct, frozen=True):
+    """The code asked the outside ``what``, and the fact ``key`` answered ``value``."""
+
+    what: str
+    key: str
+    value: str
+    place: SourceLine
+
+
+class ReplayedCatch(msgspec.Struct, frozen=True):
+    """An exception that a handler at ``place`` took."""
+
+    type: str
+    message: str
+    raised_at: SourceLine
+    place: SourceLine
+
+
+class ReplayedLine(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A line that the code logs with these facts; ``seen`` is where the log holds it, None where it does not."""
+
+    level: str
+    text: str
+    at: SourceLine
+    seen: Place | None = None
+
+
+class ReplayedBranch(msgspec.Struct, frozen=True):
+    """A condition on the way, and how it came out."""
+
+    condition: str
+    holds: bool
+    place: SourceLine
+
+
+class ReplayedSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the function on the path does with the facts of this host, interpreted from the installed source.
+
+    ``ending`` is ``raised``, ``returned``, ``needs a fact`` or ``not modelled``. ``agreement`` with the log is
+    ``same`` (exception, line and every warning on the way), ``partly`` (exception and line; a warning that would come is
+    not in the log), ``other`` (with these facts it does not come to this), or ``open``. ``why`` says it in a sentence.
+    ``needs`` is the key of the missing fact and ``command`` gets it. What the ending rests on without a fact is
+    ``assumed``.
+    """
+
+    entry: str
+    ending: str
+    agreement: str
+    why: str
+    type: str = ""
+    message: str = ""
+    place: SourceLine | None = None
+    facts: tuple[ReplayedFact, ...] = ()
+    branches: tuple[ReplayedBranch, ...] = ()
+    swallowed: tuple[ReplayedCatch, ...] = ()
+    lines: tuple[ReplayedLine, ...] = ()
+    assumed: tuple[str, ...] = ()
+    needs: str = ""
+    command: str = ""
+
+    @property
+    def is_proof(self) -> bool:
+        """Whether the log, the source and the facts say the same, and nothing had to be assumed."""
+        return self.agreement == "same" and not self.assumed
+
+
 class SourceAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the installed source says of the primary exception. ``problem`` says why there is no ``place``.
 
     ``disagreements``: where the log or a rule of the catalogue and the installed source do not fit. ``limits``: what
     was not found or not looked at, in sentences. ``confirmed`` are switches of the first finding's remedies that the
-    installed source really reads on the way to the condition.
+    installed source really reads on the way to the condition. ``replay`` is what the code does with the facts of the
+    host, None where no function on the path can be replayed.
     """
 
     place: SourceLine | None = None
@@ -153,6 +220,7 @@ class SourceAnswer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     disagreements: tuple[str, ...] = ()
     packages: tuple[SearchedPackage, ...] = ()
     limits: tuple[str, ...] = ()
+    replay: ReplayedSource | None = None
 
     @property
     def shown_cause(self) -> SeenInLog | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from gpuwhy.model.source import (
     HiddenRaise,
+    ReplayedSource,
     SourceAnswer,
     SourceCondition,
     SourceLine,
@@ -19,6 +20,8 @@ _MANY = 8
 _FEW = 3
 _TOLD_STEPS = ("write", "default", "definition", "return", "argument", "caught", "table")
 _STEP_DEPTH = 2
+_DECIDED = ("same", "partly", "other")
+"""Agreements of a replay that say something."""
 _SWITCH_KINDS = {
     "environment": "environment variable",
     "flag": "option",
@@ -37,6 +40,8 @@ def condition_rows(source: SourceAnswer) -> Iterator[Row]:
         yield Row(source.problem or "no frame of the traceback was found in it", 2)
     else:
         yield from _condition(source)
+        if source.replay is not None:
+            yield from _replay(source.replay)
         yield from _origin(source)
         yield from _swallowed(source)
         yield from _switches(source)
@@ -55,6 +60,8 @@ def installed_rows(source: SourceAnswer) -> Iterator[Row]:
         yield from _one_swallowed(each)
     if source.confirmed:
         yield Row(f"read on the way to it: {', '.join(source.confirmed)}", 2, hang=2)
+    if source.replay is not None and source.replay.agreement in _DECIDED:
+        yield Row(_verdict(source.replay), 2, hang=2)
     for sentence in source.disagreements[:_FEW]:
         yield Row(f"does not fit: {sentence}", 2, "possible", 2)
 
@@ -81,6 +88,29 @@ def _condition(source: SourceAnswer) -> Iterator[Row]:
     for what in source.what_ifs[:_FEW]:
         words = "it always comes to this" if what.outcome == "always" else "it cannot come to this"
         yield Row(f"If {what.value} is {' or '.join(what.values)}, {words}.", 2, hang=2)
+
+
+def _replay(replay: ReplayedSource) -> Iterator[Row]:
+    """What the code does with the facts of the host: the reason where it is decided, what is missing where it is not."""
+    yield Row(_verdict(replay), 2, hang=2)
+    if replay.agreement not in _DECIDED:
+        if replay.command:
+            yield Row(f"to decide it: {replay.command}", 4, "quote", 2)
+        return
+    for caught in replay.swallowed[:_FEW]:
+        said = f"{caught.type}: {caught.message[:160]}"
+        yield Row(f"{caught.raised_at} raises {said}, and {caught.place} goes on", 4, "swallowed", 2)
+    for line in replay.lines[:_FEW]:
+        seen = f"in the log at {line.seen}" if line.seen is not None else "not in the log"
+        yield Row(f"{line.at} logs: {line.text[:160]}  ({seen})", 4, hang=2)
+    for branch in replay.branches[-_FEW:]:
+        yield Row(f"{branch.place}: {branch.condition[:160]}  is {'true' if branch.holds else 'false'}", 4, hang=2)
+    if replay.assumed:
+        yield Row(f"assumed: {replay.assumed[-1]}" + (f", and {len(replay.assumed) - 1} more" if len(replay.assumed) > 1 else ""), 4, hang=2)  # fmt: skip
+
+
+def _verdict(replay: ReplayedSource) -> str:
+    return f"Replayed with the facts of this host ({replay.entry}): {replay.why}"
 
 
 def _origin(source: SourceAnswer) -> Iterator[Row]:

@@ -21,6 +21,7 @@ from gpuwhy.source.replay.outcome import (
 )
 from gpuwhy.source.replay.run import replay
 from gpuwhy.source.replay.sources import FolderSource, ModuleSource, SourceOfModules
+from gpuwhy.source.replay.trees_source import TreesSource
 
 __all__ = [
     "Assumed",
@@ -38,5 +39,6 @@ __all__ = [
     "Replay",
     "Returned",
     "SourceOfModules",
+    "TreesSource",
     "replay",
 ]

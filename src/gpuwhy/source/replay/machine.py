@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins as python_builtins
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
@@ -46,6 +47,8 @@ _MAX_CALLS = 60
 _MAX_MODULES = 2_000
 """Names of modules that are asked for; most are not there."""
 _MAX_TRAIL = 2_000
+_STEPS_OF_A_LOOK = 256
+_MUCH_WORK = 20_000
 _MAX_SHOWN = 300
 _NATIVE_ERRORS = (
     ArithmeticError, AttributeError, LookupError, OSError, RuntimeError, StopIteration, TypeError, UnicodeError, ValueError,
@@ -60,7 +63,9 @@ UNFORESEEN = (ArithmeticError, AttributeError, LookupError, RecursionError, Runt
 class Machine:
     """One replay. Nothing of the replayed source is executed by Python itself."""
 
-    def __init__(self, sources: SourceOfModules, oracle: Oracle, max_steps: int = _MAX_STEPS) -> None:
+    def __init__(
+        self, sources: SourceOfModules, oracle: Oracle, max_steps: int = _MAX_STEPS, seconds: float | None = None
+    ) -> None:
         self.sources = sources
         self.presumed = PRESUMED
         self.oracle = oracle
@@ -74,6 +79,9 @@ class Machine:
         self.written: dict[str, Any] = {}
         """Values that replayed code stored outside itself: ``environ.NAME``, attributes of external modules."""
         self._max_steps = max_steps
+        self._seconds = seconds
+        self._until = time.thread_time() + seconds if seconds is not None else None
+        self._is_late = False
         self._scopes: dict[int, tuple[ast.AST, Scope]] = {}
         self._shared: set[str] = set()
         self._branches: set[tuple[int, bool]] = set()
@@ -108,12 +116,21 @@ class Machine:
         self.steps += 1
         if self.steps > self._max_steps:
             raise NotModelledError(f"more than {self._max_steps} steps")
+        if self.steps % _STEPS_OF_A_LOOK == 0 or self._is_late:
+            self._look_at_the_clock()
+
+    def _look_at_the_clock(self) -> None:
+        if self._until is not None and time.thread_time() > self._until:
+            self._is_late = True
+            raise NotModelledError(f"what takes more than {self._seconds:g} s")
 
     def spend(self, amount: int) -> None:
         """Count what operations of Python go through or make."""
         self.work += amount
         if self.work > bounds.MAX_WORK:
             raise NotModelledError("more work than is done in one replay")
+        if amount > _MUCH_WORK:
+            self._look_at_the_clock()
 
     def weigh(self, *values: Any) -> None:
         """Check and count the size of values that Python is about to compare, hash or print."""
@@ -188,7 +205,7 @@ class Machine:
 
     def is_exhausted(self) -> bool:
         """Whether a bound of the whole replay was reached."""
-        return self.steps > self._max_steps or self.work > bounds.MAX_WORK
+        return self._is_late or self.steps > self._max_steps or self.work > bounds.MAX_WORK
 
     def _if_leniently(self, statement: ast.If, frame: Frame) -> None:
         self.step()

@@ -43,6 +43,7 @@ class Oracle:
 
     def __init__(self, facts: Facts | Mapping[str, Any], consumer: str = "") -> None:
         self._facts = _flat(facts)
+        self._hidden = frozenset(facts.unknowns()) if isinstance(facts, Facts) else frozenset()
         self._consumer = consumer
         outside = [key.removeprefix("external.") for key in self._facts if key.startswith("external.")]
         self._calls = frozenset(name.partition("(")[0] for name in outside) | _CALLS.keys()
@@ -71,14 +72,14 @@ class Oracle:
         if key in self._facts:
             value = self._facts[key]
             return Answer(None if value is None else str(value), (key,))
-        if self._facts.get("environment_complete") is True:
+        if self._facts.get("environment_complete") is True and key not in self._hidden:
             return Answer(None, ("environment_complete",))
         raise NeedsFactError(key, f"tr '\\0' '\\n' </proc/PID/environ | grep ^{name}=")
 
     def variables(self) -> Answer:
         """All variables of the process."""
         complete = self.fact("environment_complete", "tr '\\0' '\\n' </proc/PID/environ")
-        if complete.value is not True:
+        if complete.value is not True or any(key.startswith("env.") for key in self._hidden):
             raise NeedsFactError("environment_complete")
         found = {
             key[4:]: str(value) for key, value in self._facts.items() if key.startswith("env.") and value is not None

@@ -25,19 +25,21 @@ def replay(
     facts: Facts | Mapping[str, Any],
     arguments: Sequence[Any] = (),
     max_steps: int = MAX_STEPS,
+    seconds: float | None = None,
 ) -> Replay:
     """What the code at ``entry`` does where the facts hold.
 
     ``entry`` is ``module:expression``: a function or method, which is called with ``arguments``, any other expression,
     which is evaluated (``flashinfer.jit.core:CompilationContext().get_nvcc_flags_list([9])``), or nothing, which only
-    imports the module. ``facts`` are keys of ``docs/facts.md`` with their values, as ``--facts`` gives them.
+    imports the module. ``facts`` are keys of ``docs/facts.md`` with their values, as ``--facts`` gives them. ``seconds`` of
+    processor time end it as too many steps do.
 
     The code of a module runs before its functions; a package's own code only when a name of it is needed. Never raises
     for what the source or the facts contain; a ``ValueError`` says that ``entry`` is no such expression.
     """
     name, _, text = entry.partition(":")
     expression = _parsed(text)
-    machine = Machine(modules, Oracle(facts, name.partition(".")[0]), max_steps)
+    machine = Machine(modules, Oracle(facts, name.partition(".")[0]), max_steps, seconds)
     outcome = _outcome(machine, name, expression, tuple(arguments))
     return Replay(entry, outcome, tuple(machine.trail), tuple(machine.order), machine.steps, machine.trail_cut)
 
