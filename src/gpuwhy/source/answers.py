@@ -48,7 +48,9 @@ class Step(msgspec.Struct, frozen=True):
     """One step from the guard back to where a value comes from.
 
     ``kind``: definition, field, write, default, call, return, parameter, argument, new, re-export, table, property,
-    by-name, swallowed, raise, caught, caller, environment, flag, subprocess, file, external, import, constant, unknown.
+    by-name, swallowed, raise, caught, caller, environment, flag, subprocess, file, external, import, constant, unknown,
+    projection (a value that was copied from a field of the same path), process (a function that the package runs in a
+    process of its own), signal (a function that runs on a signal), sender (who sends it).
     ``note`` says what is special: a cache, a receiver that is only known by its name, a limit that cut the search.
     """
 
@@ -93,16 +95,21 @@ class Hidden(msgspec.Struct, frozen=True):
 
 
 class LogText(msgspec.Struct, frozen=True):
-    """What a handler prints, as a pattern, and where."""
+    """What a handler prints, as a pattern, and where. ``silenced_by`` are the places that raise the level of its logger
+    so that the line is not printed: it is no proof then that it is not in the log."""
 
     level: str
     message: Template
     spot: Spot
+    silenced_by: tuple[Spot, ...] = ()
 
 
 class Swallow(msgspec.Struct, frozen=True):
     """A handler that does not raise again: what it catches, what it prints, the raises below its try, and calls that
-    may raise too. ``skips`` is what is not done then. ``more`` counts raises that are not listed."""
+    may raise too. ``skips`` is what is not done then. ``more`` counts raises that are not listed.
+
+    With a ``process``, the function whose process the handler stands around, it may raise again, and hides whatever
+    fails in that process from the others."""
 
     spot: Spot
     catches: tuple[str, ...]
@@ -111,6 +118,7 @@ class Swallow(msgspec.Struct, frozen=True):
     hides: tuple[Hidden, ...] = ()
     may_hide: tuple[str, ...] = ()
     more: int = 0
+    process: str = ""
 
 
 class Bypass(msgspec.Struct, frozen=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gpuwhy.source.answers import LogText, Spot
 from gpuwhy.source.messages import Template, log_level, log_text, template
@@ -99,15 +99,22 @@ class Exceptions:
             }
         return template(node, self._named[id(function)], is_log)
 
-    def logs(self, handler: ast.ExceptHandler) -> tuple[LogText, ...]:
+    def made(self, node: ast.Raise) -> ast.expr:
+        """The expression that makes what is raised, also where a name of the function stands for it."""
+        raised = node.exc
+        if not isinstance(raised, ast.Name):
+            return raised if raised is not None else ast.Constant(None)
+        bindings, scope = self._resolver.lookup(raised.id, scope_of(raised))
+        given = [binding.value for binding in self._resolver.at_use(raised, bindings, scope)] if scope else []
+        return given[0] if len(given) == 1 and isinstance(given[0], ast.Call) else raised
+
+    def log_calls(self, handler: ast.ExceptHandler) -> Iterator[tuple[ast.Call, LogText]]:
         """What a handler prints."""
-        found: list[LogText] = []
         for node in walk(*handler.body, into_functions=False):
             level = log_level(node) if isinstance(node, ast.Call) else None
             if level is not None and isinstance(node, ast.Call):
                 message = self.message(log_text(node), is_log=len(node.args) > 1 and level not in ("print", "warnings.warn"))  # fmt: skip
-                found.append(LogText(level, message, spot_of(node)))
-        return tuple(found)
+                yield node, LogText(level, message, spot_of(node))
 
     def _function(self, scope: Scope, depth: int) -> list[Raise]:
         key = (id(scope), depth)
@@ -130,7 +137,7 @@ class Exceptions:
             found += [each for each in inside if not any(is_kind_of(each.types, name) for name in caught)]
             return
         if isinstance(node, ast.Raise) and node.exc is not None:
-            raised = node.exc
+            raised = self.made(node)
             call = raised if isinstance(raised, ast.Call) else None
             message = self.message(call.args[0]) if call and call.args else Template()
             found.append(Raise(self._types(call.func if call else raised), message, node))

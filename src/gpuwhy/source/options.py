@@ -5,12 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from gpuwhy.source.dynamic import Dynamic
 from gpuwhy.source.facts import Option
 from gpuwhy.source.resolving import Resolver, last_name
 from gpuwhy.source.scopes import Binding, Scope, module_of, scope_of, walk
 
 _DECLARING = ("add_argument", "option")
-_CONFIGURING = ("Args", "Config", "Settings", "Options", "Params", "Kernel", "Exec")
+_CONFIGURING = ("Args", "Config", "Settings", "Options", "Params")
 _MAX_CHOICES = 40
 
 
@@ -32,6 +33,7 @@ class Options:
 
     def __init__(self, resolver: Resolver) -> None:
         self._resolver = resolver
+        self._dynamic = Dynamic(resolver)
         self._flags: dict[str, list[Flag]] = {}
 
     def of_field(self, scope: Scope, name: str) -> list[Flag]:
@@ -47,8 +49,15 @@ class Options:
             else flag
             for flag in self.with_destination(name)
             if module_of(flag.node).name.partition(".")[0] == package
-            and (is_configuration or module_of(flag.node) is scope.module)
+            and (is_configuration or module_of(flag.node) is scope.module or self._is_collected(scope, flag))
         ]
+
+    def _is_collected(self, scope: Scope, flag: Flag) -> bool:
+        """Whether the module that declares an option puts a class together with others, as its own configuration."""
+        collected = self._dynamic.collected_by(scope, module_of(flag.node).scope)
+        if collected is not None:
+            flag.note = f"{scope.qualname} is collected at {module_of(flag.node).path}:{collected.lineno}"
+        return collected is not None
 
     def with_destination(self, name: str) -> list[Flag]:
         """The options that are stored under a name, wherever they are declared."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gpuwhy.model.event import Frame
 from gpuwhy.source.answers import MappedFrame, Spot
 from gpuwhy.source.resolving import Resolver, last_name
 from gpuwhy.source.roots import FedRoot
-from gpuwhy.source.scopes import CALLABLES, Module, Scope, inner_scope, scope_of, statement_of, walk
+from gpuwhy.source.scopes import CALLABLES, Module, Scope, children, inner_scope, scope_of, statement_of, walk
 from gpuwhy.source.trees import Tree, Trees
 
 PLACE = re.compile(r"(?P<path>[^\s:]{1,800}\.py):(?P<line>\d{1,7})")
@@ -83,10 +83,10 @@ def statements_of(function: Scope, call: str = "") -> list[ast.stmt]:
     return [node for node in nodes if isinstance(node, ast.Raise)]
 
 
-def map_frames(trees: Trees, frames: Sequence[Frame]) -> tuple[list[MappedFrame], ast.stmt | None]:
-    """The frames that are in the trees, and the statement of the innermost one."""
+def map_frames(trees: Trees, frames: Sequence[Frame]) -> tuple[list[MappedFrame], list[ast.stmt]]:
+    """The frames that are in the trees, and their statements, the innermost last."""
     mapped: list[MappedFrame] = []
-    best: ast.stmt | None = None
+    statements: list[ast.stmt] = []
     for frame in frames:
         found = file_of(trees, frame.path)
         module = found[0].module(found[1]) if found else None
@@ -96,8 +96,27 @@ def map_frames(trees: Trees, frames: Sequence[Frame]) -> tuple[list[MappedFrame]
         line = statement.lineno if statement is not None and differs else frame.line or 0
         function = scope_of(statement).function().qualname if statement is not None else ""
         mapped.append(MappedFrame(Spot(module.path, line, function, module.line_text(line)[:200]), differs))
-        best = statement if statement is not None else best
-    return mapped, best
+        statements += [statement] if statement is not None else []
+    return mapped, statements
+
+
+def calls_between(statements: Sequence[ast.stmt]) -> Iterator[tuple[Scope, ast.Call]]:
+    """From the innermost frame outwards: the function of a frame, and the call in the frame above that ran it. A frame
+    whose call is not found by its name (a decorator, a method of another name) is left out, and ends nothing."""
+    for number in range(len(statements) - 1, 0, -1):
+        function = scope_of(statements[number]).function()
+        names = {function.name, *([function.above.name] if function.name == "__init__" and function.above else [])}
+        calls = [node for node in _own_nodes(statements[number - 1]) if isinstance(node, ast.Call)]
+        found = [call for call in calls if last_name(call.func) in names]
+        if found:
+            yield function, found[0]
+
+
+def _own_nodes(statement: ast.stmt) -> Iterator[ast.AST]:
+    """The nodes of a statement, without those of the statements in it."""
+    for child in children(statement):
+        if isinstance(child, (ast.expr, ast.withitem)):
+            yield from walk(child)
 
 
 def _on_source(module: Module, frame: Frame) -> tuple[ast.stmt | None, str]:

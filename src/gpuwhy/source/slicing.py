@@ -10,13 +10,15 @@ import ast
 import heapq
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from gpuwhy.source import spelling
 from gpuwhy.source.conditions import Condition, path_conditions
+from gpuwhy.source.dynamic import Dynamic
 from gpuwhy.source.environment import Environment, calls_of
 from gpuwhy.source.exceptions import Exceptions, Raise, handler_types, is_kind_of, raises_again, suppressed
 from gpuwhy.source.options import Flag, Options
+from gpuwhy.source.processes import Entry, Processes, handler_around, tells_of_all
 from gpuwhy.source.resolving import (
     BUILTINS,
     FOREIGN,
@@ -48,6 +50,10 @@ MAX_COST = 40.0
 MAX_CALL_SITES = 12
 MAX_RAISES = 12
 _MAX_OWNERS = 12
+_OF_FRAMES = 100
+"""The first of the queues of the frames of a traceback; those of the guard's conditions come before."""
+_MAX_SIGNALS = 3
+"""Signals that are sent from the handlers of others: real chains have two."""
 _TEXT = 110
 _COMMON = frozenset({
     "split", "strip", "lower", "upper", "decode", "encode", "startswith", "endswith", "get", "items", "keys", "values", "format",
@@ -98,6 +104,15 @@ class Node:
         """The Flag or the Touch behind a flag or an environment node; the Scope behind a field."""
 
 
+class Border:
+    """A handler around all that a process does."""
+
+    __slots__ = ("handler",)
+
+    def __init__(self, handler: ast.ExceptHandler) -> None:
+        self.handler = handler
+
+
 class Context:
     """A call that a function is looked at through: its parameters take their values from there."""
 
@@ -123,6 +138,8 @@ class Slicer:
         self.environment = Environment(resolver)
         self.exceptions = Exceptions(resolver)
         self.options = Options(resolver)
+        self.processes = Processes(resolver)
+        self.dynamic = Dynamic(resolver)
         self.root = Node("root", "")
         self.count = 0
         self.cut = 0
@@ -135,14 +152,35 @@ class Slicer:
         self._order = 0
         self._tries: set[int] = set()
 
-    def follow(self, tests: Iterable[ast.expr], node: ast.AST | None = None) -> None:
-        """Slice on the tests of a guard, each with a queue of its own; and on the handlers around ``node``."""
+    def follow(self, tests: Iterable[ast.expr], node: ast.AST | None = None, context: Context | None = None) -> None:
+        """Slice on the tests of a guard, each with a queue of its own; and on the handlers around ``node``.
+        ``context`` are the calls of the traceback: parameters have the values that were passed there."""
         if node is not None:
-            self._swallowed(node, self.root, 0.0, None)
+            self._swallowed(node, self.root, 0.0, context)
         for number, test in enumerate(tests):
             self._queue = number
-            self.root.below.append(self._expression(test, 0.0, None))
+            self.root.below.append(self._expression(test, 0.0, context))
         self._run()
+
+    def through(self, calls: Sequence[tuple[Scope, ast.Call]]) -> Context | None:
+        """The calls of a traceback, innermost first, as the context of its innermost frame."""
+        context: Context | None = None
+        for function, call in reversed(calls):
+            context = Context(function, call, context)
+        return context
+
+    def of_traceback(self, calls: Sequence[tuple[Scope, ast.Call]]) -> None:
+        """Slice on why each frame of a traceback was reached, and on what its call was made on; those further out
+        cost more."""
+        for number, (_, call) in enumerate(calls):
+            self._queue = _OF_FRAMES + number
+            cost, context = 2.0 * (number + 1), self.through(calls[number + 1 :])
+            step = self._new("caller", self._text(call), call, path_conditions(call))
+            self.root.below.append(step)
+            self._control(call, step, cost, context)
+            self._swallowed(statement_of(call), step, cost, context)
+            if isinstance(call.func, ast.Attribute) and isinstance(call.func.value, (ast.Call, ast.Subscript)):
+                step.below.append(self._expression(call.func.value, cost, context))
 
     def of_function(self, scope: Scope) -> None:
         """Slice on what a function gives back."""
@@ -156,6 +194,61 @@ class Slicer:
             self.root.below.append(step)
             self._control(call, step, 0.0, None)
             self._swallowed(call, step, 0.0, None)
+
+    # other processes
+
+    def of_other_processes(self, node: ast.AST, made: Node | None = None, depth: int = 0) -> None:
+        """What another process has to do with a line: the processes that its function waits for, and, where it is the
+        handler of a signal, who sends that."""
+        made = made or self.root
+        for entry in self.processes.behind(node):
+            made.below.append(self._process(entry))
+        function = scope_of(node).function()
+        if function.kind == "function" and depth < _MAX_SIGNALS:
+            for signal, registration in self.processes.handled_by(function):
+                step = self._new("signal", f"{function.qualname}() runs on {signal}", registration, path_conditions(registration))  # fmt: skip
+                made.below.append(step)
+                self.of_signal(signal, step, function.module.name.partition(".")[0], depth + 1)
+
+    def of_signal(self, signal: str, made: Node | None = None, package: str = "", depth: int = 0) -> None:
+        """Who sends a signal, and the callers of a function that sends it to whom it is told."""
+        made = made or self.root
+        key = ("signal", signal, package)
+        if key in self._seen:
+            made.below.append(Node("seen", signal))
+            return
+        self._seen[key] = made
+        for call in self.processes.senders(signal, package):
+            step = self._sender(call, made, depth)
+            function = scope_of(call).function()
+            if _is_told_whom(function) and ("callers", id(function)) not in self._seen:
+                self._seen["callers", id(function)] = step
+                for each in calls_of(self.resolver, function):
+                    self._sender(each, step, depth)
+
+    def _sender(self, call: ast.Call, made: Node, depth: int) -> Node:
+        step = self._new("sender", self._text(call), call, path_conditions(call))
+        made.below.append(step)
+        handler = handler_around(call)
+        if handler is not None and tells_of_all(handler):
+            step.below.append(self._told(handler))
+        self.of_other_processes(call, step, depth)
+        return step
+
+    def _process(self, entry: Entry) -> Node:
+        key = ("process", id(entry.function))
+        text = f"{entry.function.module.name}:{entry.function.qualname}() runs in a process of its own"
+        if key in self._seen:
+            return Node("seen", text, entry.start)
+        made = self._seen[key] = self._new("process", text, entry.start, path_conditions(entry.start))
+        made.below += [self._told(handler) for handler in entry.handlers]
+        return made
+
+    def _told(self, handler: ast.ExceptHandler) -> Node:
+        """A handler at the border of a process: whatever fails in there ends in it."""
+        made = self._new("swallowed", f"except {', '.join(handler_types(handler))}", handler)
+        made.touched = Border(handler)
+        return made
 
     def _calls_as_default(self, function: Scope) -> Iterator[ast.Call]:
         for unit in self.resolver.trees.units(function.name):
@@ -448,16 +541,30 @@ class Slicer:
             elif value.kind in ("instance", "class") and value.scope:
                 owner = self.resolver.owner(value.scope, node.attr)
                 if owner is None:
+                    is_done |= self._looked_up(value.scope, node, made, cost)
                     continue
                 is_done = True
                 if not _OPAQUE.search(owner.module.name):
                     self.field(owner, node.attr, made, cost, self._allocation(value, node, context))
                 if value.kind == "instance":
                     made.below.append(self._expression(node.value, cost + 1, context))
-        if not is_done:
+        declared = self.dynamic.declared(node) if not is_done else None
+        if declared is not None:
+            text = f"{declared.path}.{node.attr}: filled from {declared.owner.qualname}, which declares this path"
+            step = self._new("projection", text, declared.binding.node)
+            made.below.append(step)
+            self.field(declared.owner, node.attr, step, cost + 1)
+        elif not is_done:
             if not any(value.kind == "external" for value in values):
                 self._field_by_name(node, made, cost)
             made.below.append(self._expression(node.value, cost + 1, context))
+
+    def _looked_up(self, owner: Scope, node: ast.Attribute, made: Node, cost: float) -> bool:
+        """An attribute that ``__getattr__`` answers with a function out of a table."""
+        functions = self.dynamic.looked_up(owner, node.attr)
+        for function in functions:
+            self._returns(function, made, cost + 1, None)
+        return bool(functions)
 
     def _allocation(self, value: Value, node: ast.AST, context: Context | None) -> Context | None:
         """The constructor call that made an instance: its parameters come from that one alone."""
@@ -802,6 +909,12 @@ def breadth_first(root: Node) -> Iterator[tuple[Node, tuple[Node, ...]]]:
             seen.add(id(node))
             yield node, path
             pending += [(each, (*path, node)) for each in node.below]
+
+
+def _is_told_whom(function: Scope) -> bool:
+    """Whether a function that sends a signal does so for its callers: to whom comes as a parameter."""
+    given = getattr(function.node, "args", None)
+    return given is not None and bool([*given.posonlyargs, *given.args]) and not function.is_method()
 
 
 def _fan_out(count: int) -> float:

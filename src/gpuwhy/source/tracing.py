@@ -18,6 +18,7 @@ from gpuwhy.source.answers import (
     Bypass,
     Guard,
     Hidden,
+    LogText,
     MappedFrame,
     ReadPackage,
     Requirement,
@@ -37,7 +38,8 @@ from gpuwhy.source.resolving import Resolver, decorators
 from gpuwhy.source.roots import FedRoot, Root
 from gpuwhy.source.scopes import Scope as CodeScope
 from gpuwhy.source.scopes import children, module_of, parent, scope_of, statement_of
-from gpuwhy.source.slicing import MAX_NODES, MAX_RAISES, Node, Slicer, breadth_first
+from gpuwhy.source.silencing import Silencing
+from gpuwhy.source.slicing import MAX_NODES, MAX_RAISES, Border, Node, Slicer, breadth_first
 from gpuwhy.source.trees import Tree, Trees, uncollected
 from gpuwhy.source.users import users_of_attribute, users_of_global
 from gpuwhy.source.whatif import what_ifs
@@ -61,7 +63,8 @@ class Question(msgspec.Struct, frozen=True):
     a function, or a value), in it a ``call`` of a name instead of a raise, or a ``raised`` exception with its frames.
 
     ``number`` chooses among several raises of a symbol. ``follow`` are packages to be searched besides those of
-    :data:`FOLLOWED`. ``most`` bounds the steps.
+    :data:`FOLLOWED`, also for those who silence its log lines or send it signals. ``signal`` asks who sends one
+    (``SIGKILL`` when a container ended with 137). ``most`` bounds the steps.
     """
 
     place: str = ""
@@ -69,6 +72,7 @@ class Question(msgspec.Struct, frozen=True):
     call: str = ""
     number: int = 0
     raised: RaisedException | None = None
+    signal: str = ""
     follow: tuple[str, ...] = ()
     most: int = MAX_NODES
 
@@ -76,6 +80,8 @@ class Question(msgspec.Struct, frozen=True):
     def shown(self) -> str:
         if self.raised:
             return f"{self.raised.type}: {self.raised.message}"[:300]
+        if self.signal:
+            return f"who sends {self.signal}"
         return self.place or (f"{self.symbol} calls {self.call}" if self.call else self.symbol)
 
 
@@ -101,10 +107,17 @@ class _Tracer:
         self.trees = Trees(roots, lambda package: package in follow, cache)
         self.resolver = Resolver(self.trees)
         self.slicer = Slicer(self.resolver, question.most)
+        self.silencing = Silencing(self.resolver)
         self.question = question
         self.frames: tuple[MappedFrame, ...] = ()
+        self.calls: tuple[tuple[CodeScope, ast.Call], ...] = ()
+        """Of a traceback, from the innermost outwards: a function, and the call that it was run by."""
 
     def answer(self, on_first: Callable[[Trace], None] | None) -> Trace:
+        for package in self.question.follow:
+            self.trees.open(package)
+        if self.question.signal:
+            return self._of_signal(self.question.signal)
         value = self._value()
         if value is not None:
             return self._of_value(*value)
@@ -123,8 +136,21 @@ class _Tracer:
         if not isinstance(node, ast.Raise) and not self.question.call:
             # what fails is an expression in it: an index, an attribute, a call
             tests += _expressions(node)
-        self.slicer.follow(tests, node)
+        self.slicer.of_other_processes(node)
+        self.slicer.of_traceback(self.calls)
+        self.slicer.follow(tests, node, self.slicer.through(self.calls))
         return self._complete(guard)
+
+    def _of_signal(self, signal: str) -> Trace:
+        """Who sends a signal, and why."""
+        if not self.question.follow:
+            for package in self.roots:
+                if package in FOLLOWED:
+                    self.trees.open(package)
+        self.slicer.of_signal(signal)
+        self.slicer.follow([])
+        answer = self._complete(None)
+        return answer if answer.origin else msgspec.structs.replace(answer, problem=f"nothing in the packages that were given sends {signal}")  # fmt: skip
 
     def _complete(self, guard: Guard | None) -> Trace:
         return Trace(
@@ -156,8 +182,10 @@ class _Tracer:
             for part in frame.path.replace("\\", "/").split("/"):
                 if part in FOLLOWED:
                     self.trees.open(part)
-        mapped, node = places.map_frames(self.trees, raised.frames)
+        mapped, statements = places.map_frames(self.trees, raised.frames)
         self.frames = tuple(mapped)
+        node = statements[-1] if statements else None
+        self.calls = tuple(places.calls_between(statements))
         return node, "" if node is not None else "no frame of the traceback is in the packages that were given"
 
     def _at_place(self, place: str) -> tuple[ast.stmt | None, str]:
@@ -220,7 +248,7 @@ class _Tracer:
         return self._complete(None)
 
     def _guard(self, node: ast.stmt) -> Guard:
-        raised = node.exc if isinstance(node, ast.Raise) else None
+        raised = self.slicer.exceptions.made(node) if isinstance(node, ast.Raise) and node.exc is not None else None
         call = raised if isinstance(raised, ast.Call) else None
         module = module_of(node)
         message = self.slicer.exceptions.message(call.args[0]).shown if call and call.args else ""
@@ -289,6 +317,8 @@ class _Tracer:
         found: dict[int, Swallow] = {}
         for node, path in breadth_first(self.slicer.root):
             handler = node.touched if node.kind == "swallowed" else node.node if node.kind == "caught" else None
+            if isinstance(handler, Border) and id(handler.handler) not in found:
+                found[id(handler.handler)] = self._at_border(handler.handler)
             skipped = path[-1].text if path else ""
             if isinstance(handler, (ast.With, ast.AsyncWith)) and id(handler) not in found:
                 found[id(handler)] = self._swallow(handler, suppressed(handler), handler.body, skipped)
@@ -300,6 +330,22 @@ class _Tracer:
                 if id(each) not in found and (each is handler or node.kind == "swallowed"):
                     found[id(each)] = self._swallow(each, handler_types(each), getattr(tried, "body", []), skipped)
         return tuple(each for each in found.values() if each.hides or each.may_hide or each.logs)
+
+    def _at_border(self, handler: ast.ExceptHandler) -> Swallow:
+        """The handler around a process: the raises below it are all of the program's, and are not listed."""
+        return Swallow(
+            spot=spot_of(handler),
+            catches=handler_types(handler),
+            skips="",
+            logs=self._logs(handler),
+            process=scope_of(handler).function().qualname,
+        )
+
+    def _logs(self, handler: ast.ExceptHandler) -> tuple[LogText, ...]:
+        return tuple(
+            msgspec.structs.replace(log, silenced_by=self.silencing.of(call))
+            for call, log in self.slicer.exceptions.log_calls(handler)
+        )
 
     def _swallow(self, handler: ast.AST, types: tuple[str, ...], body: list[ast.stmt], skipped: str) -> Swallow:
         exceptions = self.slicer.exceptions
@@ -321,7 +367,7 @@ class _Tracer:
             spot=spot_of(handler),
             catches=types,
             skips=skipped,
-            logs=exceptions.logs(handler) if isinstance(handler, ast.ExceptHandler) else (),
+            logs=self._logs(handler) if isinstance(handler, ast.ExceptHandler) else (),
             hides=hides,
             may_hide=tuple(may)[:8],
             more=max(len(raised) - MAX_RAISES, 0) + max(len(may) - 8, 0),
