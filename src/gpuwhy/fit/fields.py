@@ -1,0 +1,134 @@
+"""Reads the fields of a configuration that nobody has checked: they lie, are missing, or are of another type."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+LARGEST = 10**9
+_NUMBER = re.compile(r"\s{0,9}(\d{1,12})(?:\.0{1,9})?\s{0,9}", re.ASCII)
+_MOST_ITEMS = 4096
+_LONGEST_TEXT = 300
+
+
+class Fields:
+    """A section of config.json. What is unusable is left out and named in ``complaints``.
+
+    Several names are given for what has several in practice; the first that holds something usable counts.
+    """
+
+    def __init__(self, section: Any, complaints: list[str] | None = None, where: str = "") -> None:
+        self._values: Mapping[str, Any] = section if isinstance(section, dict) else {}
+        self.complaints: list[str] = complaints if complaints is not None else []
+        self._where = where
+
+    def __contains__(self, name: str) -> bool:
+        return self._values.get(name) is not None
+
+    def count(self, *names: str, largest: int = LARGEST, zero: bool = False) -> int | None:
+        """A whole number from 1 (0 with ``zero``) to ``largest``; numbers written as text count too."""
+        for name in names:
+            value = self._values.get(name)
+            if value is None:
+                continue
+            number = _whole(value)
+            if number is not None and (0 if zero else 1) <= number <= largest:
+                return number
+            if not (number == 0 and not zero):
+                self.complain(name, value)
+        return None
+
+    def number(self, *names: str) -> float | None:
+        """A finite number above zero."""
+        for name in names:
+            value = self._values.get(name)
+            if isinstance(value, str) and len(value) < 30:
+                try:
+                    value = float(value)
+                except ValueError:
+                    self.complain(name, value)
+                    continue
+            if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e18:
+                if math.isfinite(value) and value > 0:
+                    return float(value)
+            elif value is not None:
+                self.complain(name, value)
+        return None
+
+    def text(self, *names: str) -> str:
+        """A short text; "" for none."""
+        for name in names:
+            value = self._values.get(name)
+            if isinstance(value, str) and 0 < len(value) <= _LONGEST_TEXT:
+                return value
+        return ""
+
+    def flag(self, *names: str) -> bool | None:
+        for name in names:
+            value = self._values.get(name)
+            if isinstance(value, bool):
+                return value
+            if isinstance(value, str) and value.lower() in ("true", "false"):
+                return value.lower() == "true"
+        return None
+
+    def items(self, *names: str) -> tuple[Any, ...]:
+        """A list, at most some thousands of its items; empty for none."""
+        for name in names:
+            value = self._values.get(name)
+            if isinstance(value, list | tuple) and value:
+                return tuple(value[:_MOST_ITEMS])
+        return ()
+
+    def texts(self, *names: str) -> tuple[str, ...]:
+        return tuple(each for each in self.items(*names) if isinstance(each, str) and len(each) <= _LONGEST_TEXT)
+
+    def indices(self, *names: str) -> frozenset[int]:
+        """Numbers of layers."""
+        found = (_whole(each) for each in self.items(*names))
+        return frozenset(each for each in found if each is not None and each < _MOST_ITEMS)
+
+    def section(self, *names: str) -> Fields:
+        """A nested section; empty for none."""
+        for name in names:
+            value = self._values.get(name)
+            if isinstance(value, dict) and value:
+                return Fields(value, self.complaints, f"{self._where}{name}.")
+        return Fields({}, self.complaints, self._where)
+
+    def sections(self) -> Iterator[tuple[str, Fields]]:
+        """Those of its values that are sections."""
+        for name, value in list(self._values.items())[:_MOST_ITEMS]:
+            if isinstance(name, str) and isinstance(value, dict):
+                yield name, Fields(value, self.complaints, f"{self._where}{name}.")
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._values
+
+    def complain(self, name: str, value: Any) -> None:
+        shown = type(value).__name__ if isinstance(value, dict | list | tuple) else _shown(value)
+        complaint = f"{self._where}{name} = {shown} is no usable value: ignored"
+        if complaint not in self.complaints and len(self.complaints) < 40:
+            self.complaints.append(complaint)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > 10**20:
+        return "a number of more than 20 digits"
+    return repr(value)[:60]
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return int(value) if math.isfinite(value) and value == int(value) else None
+    if isinstance(value, str) and len(value) < 40:
+        found = _NUMBER.fullmatch(value)
+        return int(found[1]) if found else None
+    return None

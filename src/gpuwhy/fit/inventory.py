@@ -1,0 +1,223 @@
+"""The weights of a model as groups that the engines treat alike: how many bytes, of which layer, split how."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from msgspec import Struct
+
+from gpuwhy.fit.amount import Amount
+from gpuwhy.fit.architecture import Architecture, Layer, Mla, Tower
+from gpuwhy.fit.quantization import Format, Quantization
+
+VOCABULARY_PADDING = 64
+"""Both engines pad the vocabulary to it (vocab_parallel_embedding.py)."""
+
+
+class Split(str, Enum):
+    """Who holds what of a group of weights."""
+
+    ATTENTION = "attention"  # over the attention's tensor parallel size
+    KEYS = "keys and values"  # likewise, but no further than there are heads of keys and values
+    TENSOR = "tensor"
+    EXPERTS = "experts"
+    VOCABULARY = "vocabulary"
+    REPLICATED = "replicated"
+    VISION = "vision"
+    ABSORBED = "absorbed"  # copies made after loading, not in the checkpoint
+
+
+class WeightGroup(Struct, frozen=True):
+    """``bytes_by_layer`` is empty for what is in no layer; ``stage`` says where that is: first, last, every."""
+
+    name: str
+    split: Split
+    total_bytes: float
+    bytes_by_layer: tuple[float, ...] = ()
+    stage: str = "every"
+
+
+class Inventory(Struct, frozen=True):
+    """``spread`` bounds the sum relative to the expected (0.98 to 1.05); ``source`` says where the sizes come from."""
+
+    groups: tuple[WeightGroup, ...]
+    spread: Amount
+    source: str
+    checkpoint_bytes: float
+    """Without what is made after loading; 0 when nothing is known."""
+    predicting_bytes: float = 0.0
+    """Of the multi-token prediction layers, which are loaded only to speculate."""
+    largest_file_bytes: float = 0.0
+    missing: tuple[str, ...] = ()
+
+    @property
+    def total_bytes(self) -> float:
+        return sum(group.total_bytes for group in self.groups)
+
+
+def computed_inventory(shape: Architecture) -> Inventory:
+    """From the fields of config.json alone."""
+    by_kind = {kind: _layer_groups(shape, kind, _module_of(shape, kind)) for kind in set(shape.layers)}
+    collected: dict[tuple[str, Split], list[float]] = {}
+    for index, layer in enumerate(shape.layers):
+        for name, split, size in by_kind[layer]:
+            collected.setdefault((name, split), [0.0] * len(shape.layers))[index] += size
+    groups = [WeightGroup(name, split, sum(sizes), tuple(sizes)) for (name, split), sizes in collected.items()]
+    groups += _outside_layers(shape)
+    stored = sum(group.total_bytes for group in groups if group.split is not Split.ABSORBED and group.name != "rotary tables")  # fmt: skip
+    certain = shape.quantization.is_quantized is False and not shape.missing
+    spread = Amount(0.985, 1.0, 1.02) if certain else Amount(0.96, 1.0, 1.05)
+    if shape.missing:
+        spread = Amount(0.85, 1.0, 1.25)
+    return Inventory(
+        groups=tuple(groups),
+        spread=spread,
+        source="computed from the fields of config.json",
+        checkpoint_bytes=stored,
+        predicting_bytes=shape.predicting_layers * _predicting_layer(shape),
+    )
+
+
+def scaled_inventory(inventory: Inventory, checkpoint_bytes: float, largest_file_bytes: float) -> Inventory:
+    """The same groups, so that what is stored adds up to the size that an index or the files say.
+
+    What differs is put into the quantised part, or where there is none into all: that is where the fields say least.
+    """
+    stored = inventory.checkpoint_bytes
+    if not stored or not inventory.groups:
+        whole = WeightGroup("all weights", Split.TENSOR, checkpoint_bytes)
+        return Inventory((whole,), Amount(0.95, 1.0, 1.25), "the size of the checkpoint alone", checkpoint_bytes, 0.0, largest_file_bytes, ("which weights are sharded is not known: all are taken as sharded",))  # fmt: skip
+    told = checkpoint_bytes
+    candidates = (told, told - inventory.predicting_bytes)
+    wanted = min(candidates, key=lambda size: abs(size - stored))
+    factor = wanted / stored
+    groups = tuple(_times(group, factor) if group.split is not Split.ABSORBED and group.name != "rotary tables" else group for group in inventory.groups)  # fmt: skip
+    missing = () if 0.9 < factor < 1.12 else (f"the checkpoint is {factor:.2f} times what its config.json describes",)
+    spread = Amount(0.985, 1.0, 1.02) if not missing else Amount(0.9, 1.0, 1.1)
+    return Inventory(groups, spread, "the size of the checkpoint, divided as config.json describes", checkpoint_bytes, inventory.predicting_bytes, largest_file_bytes, missing)  # fmt: skip
+
+
+def _times(group: WeightGroup, factor: float) -> WeightGroup:
+    return WeightGroup(group.name, group.split, group.total_bytes * factor, tuple(size * factor for size in group.bytes_by_layer), group.stage)  # fmt: skip
+
+
+def _module_of(shape: Architecture, kind: Layer) -> str:
+    """The name of the first layer of a kind; the second half of them when there are several, as the first may differ."""
+    indices = [index for index, layer in enumerate(shape.layers) if layer == kind]
+    return f"model.layers.{indices[len(indices) // 2]}"
+
+
+_Group = tuple[str, Split, float]
+
+
+def _layer_groups(shape: Architecture, kind: Layer, module: str) -> list[_Group]:
+    quantization, hidden = shape.quantization, shape.hidden or 0
+    plain = quantization.dtype.bytes_each
+    found: list[_Group] = [("norms", Split.REPLICATED, 2 * hidden * plain)]
+    if kind.mixer == "state" and shape.state:
+        each = quantization.format_of(f"{module}.linear_attn.in_proj").bytes_each
+        found.append(("state layers", Split.ATTENTION, shape.state.parameters * each))
+    elif kind.mixer in ("full", "sliding"):
+        found += _mla_groups(shape, shape.mla, module) if shape.mla else _attention_groups(shape, module)
+    if kind.feed == "dense":
+        each = quantization.format_of(f"{module}.mlp.up_proj").bytes_each
+        found.append(("dense MLP", Split.TENSOR, (3 if shape.is_gated else 2) * hidden * (shape.inner or 0) * each))
+    elif kind.feed == "experts" and shape.experts:
+        found += _expert_groups(shape, module)
+    return found
+
+
+def _attention_groups(shape: Architecture, module: str) -> list[_Group]:
+    hidden, heads, kv_heads = shape.hidden or 0, shape.heads or 0, shape.kv_heads or 0
+    head, value = shape.head_dim or 0, shape.value_dim or 0
+    each = shape.quantization.format_of(f"{module}.self_attn.q_proj").bytes_each
+    queries = hidden * heads * head * (2 if shape.has_output_gate else 1) + heads * value * hidden
+    return [
+        ("attention", Split.ATTENTION, queries * each),
+        ("attention keys and values", Split.KEYS, hidden * kv_heads * (head + value) * each),
+    ]
+
+
+def _mla_groups(shape: Architecture, mla: Mla, module: str) -> list[_Group]:
+    hidden, heads, quantization = shape.hidden or 0, shape.heads or 0, shape.quantization
+    each = quantization.format_of(f"{module}.self_attn.q_a_proj").bytes_each
+    per_head = mla.nope + mla.rope
+    expanded = mla.kv_rank * heads * (mla.nope + mla.value)
+    reduced = hidden * (mla.kv_rank + mla.rope)
+    if mla.query_rank:
+        reduced += hidden * mla.query_rank
+        queries = mla.query_rank * heads * per_head
+    else:
+        queries = hidden * heads * per_head
+    found = [
+        ("attention", Split.ATTENTION, (queries + expanded + heads * mla.value * hidden) * each),
+        ("attention q_a and kv_a", Split.REPLICATED, reduced * each),
+        # both engines take kv_b apart into two more copies after loading, in the dtype of the model
+        ("MLA copies w_kc and w_vc", Split.ABSORBED, expanded * quantization.dtype.bytes_each),
+    ]
+    if shape.indexer:
+        index = shape.indexer
+        weights = (mla.query_rank or hidden) * index.heads * index.head_dim + hidden * (index.head_dim + index.heads)
+        found.append(("sparse attention indexer", Split.REPLICATED, weights * each))
+    return found
+
+
+def _expert_groups(shape: Architecture, module: str) -> list[_Group]:
+    hidden, experts, quantization = shape.hidden or 0, shape.experts, shape.quantization
+    assert experts is not None  # noqa: S101 - asked by the caller
+    matrices = 3 if shape.is_gated else 2
+    routed = quantization.format_of(f"{module}.mlp.experts.0.up_proj").bytes_each
+    found = [
+        ("routed experts", Split.EXPERTS, experts.count * matrices * hidden * experts.width * routed),
+        ("router", Split.REPLICATED, experts.count * (hidden + 2) * quantization.dtype.bytes_each),
+    ]
+    if experts.shared:
+        shared = quantization.format_of(f"{module}.mlp.shared_experts.up_proj").bytes_each
+        found.append(("shared experts", Split.TENSOR, matrices * hidden * experts.shared * shared))
+    return found
+
+
+def _outside_layers(shape: Architecture) -> list[WeightGroup]:
+    plain, hidden = shape.quantization.dtype.bytes_each, shape.hidden or 0
+    rows = padded(shape.vocabulary or 0)
+    groups = [WeightGroup("embedding", Split.VOCABULARY, rows * hidden * plain, stage="first")]
+    if not shape.is_tied:
+        groups.append(WeightGroup("output head", Split.VOCABULARY, rows * hidden * _head_format(shape.quantization).bytes_each, stage="last"))  # fmt: skip
+    for tower in shape.towers:
+        sharded, replicated = tower_parameters(tower, hidden)
+        # engines leave the towers as they are stored, which is seldom quantised
+        groups.append(WeightGroup(f"{tower.kind} tower", Split.VISION, sharded * plain, stage="first"))
+        groups.append(WeightGroup(f"{tower.kind} projector", Split.REPLICATED, replicated * plain, stage="first"))
+    tables = min(shape.rotary_rows * shape.rotary_width * plain, 4 * 2**30)
+    groups.append(WeightGroup("rotary tables", Split.REPLICATED, tables))
+    return [group for group in groups if group.total_bytes]
+
+
+def _head_format(quantization: Quantization) -> Format:
+    """The output head is quantised only where a rule names it: for the engines it is no linear layer."""
+    named = next((rule.format for rule in quantization.rules if "lm_head" in rule.pattern), None)
+    return named or quantization.dtype
+
+
+def padded(vocabulary: int, to: int = VOCABULARY_PADDING) -> int:
+    return -(-vocabulary // to) * to
+
+
+def tower_parameters(tower: Tower, hidden: int) -> tuple[float, float]:
+    """Weights that are sharded over tensor parallel ranks, and those that every rank holds."""
+    attention = 4 * tower.width**2
+    feed = (3 if tower.is_gated else 2) * tower.width * tower.inner
+    merged = 4 * tower.width
+    if tower.is_moon:
+        return tower.layers * attention, tower.layers * feed + merged * merged + merged * hidden
+    projector = tower.width * hidden + (merged * merged + merged * hidden if tower.layers > 30 else hidden * hidden)
+    return tower.layers * (attention + feed), projector + tower.width * 14 * 14 * 3
+
+
+def _predicting_layer(shape: Architecture) -> float:
+    """One more layer of the last kind, and what joins the embedding to the hidden state."""
+    if not shape.layers:
+        return 0.0
+    kind = shape.layers[-1]
+    stored = sum(size for _, split, size in _layer_groups(shape, kind, _module_of(shape, kind)) if split is not Split.ABSORBED)  # fmt: skip
+    return stored + 2 * (shape.hidden or 0) ** 2 * shape.quantization.dtype.bytes_each

@@ -1,0 +1,95 @@
+"""The weights that one rank holds: each group divided as the engines divide it."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from gpuwhy.fit.amount import GIB, Amount, combined
+from gpuwhy.fit.architecture import Architecture
+from gpuwhy.fit.inventory import Inventory, Split, WeightGroup
+from gpuwhy.fit.parallel import Parallel, stages
+
+
+class WeightPart(Struct, frozen=True):
+    """One group on one rank. ``whole_gib`` is what all ranks would hold if nothing were kept twice."""
+
+    name: str
+    gib: float
+    whole_gib: float
+    divided_by: float
+    """1: the rank holds all of it."""
+
+
+class RankWeights(Struct, frozen=True):
+    """The heaviest rank."""
+
+    gib: Amount
+    parts: tuple[WeightPart, ...]
+    stage: int = 0
+    layers: tuple[int, int] = (0, 0)
+    """First and one past the last of its layers."""
+
+
+def rank_weights(shape: Architecture, inventory: Inventory, parallel: Parallel, remainder_last: bool) -> RankWeights:
+    """What the heaviest pipeline stage's ranks hold each."""
+    if parallel.pipeline <= 1:
+        return _stage_weights(shape, inventory, parallel, 0, range(len(shape.layers)), 1)
+    spans = stages(len(shape.layers), parallel.pipeline, remainder_last)
+    each = [_stage_weights(shape, inventory, parallel, index, span, len(spans)) for index, span in enumerate(spans)]
+    return max(each, key=lambda rank: rank.gib.expected)
+
+
+def _stage_weights(shape: Architecture, inventory: Inventory, parallel: Parallel, stage: int, span: range, number: int) -> RankWeights:  # fmt: skip
+    parts: dict[str, WeightPart] = {}
+    for group in inventory.groups:
+        whole = _in_stage(group, stage, span, number, len(shape.layers)) / GIB
+        if not whole:
+            continue
+        divisor = _divisor(group, shape, parallel)
+        parts[group.name] = WeightPart(group.name, whole / divisor, whole, divisor)
+    expected = sum(part.gib for part in parts.values())
+    unsure = _unsure(inventory, parallel, parts)
+    gib = combined((Amount(expected * inventory.spread.low, expected, expected * inventory.spread.high + 0.05), unsure))
+    return RankWeights(gib, tuple(parts.values()), stage, (span.start, span.stop))
+
+
+def _in_stage(group: WeightGroup, stage: int, span: range, number: int, layers: int) -> float:
+    if number == 1:
+        return group.total_bytes
+    if group.bytes_by_layer:
+        return sum(group.bytes_by_layer[span.start : span.stop])
+    if group.stage == "every":
+        return group.total_bytes * (len(span) / layers if group.name == "all weights" and layers else 1)
+    return group.total_bytes if stage == (0 if group.stage == "first" else number - 1) else 0.0
+
+
+def _divisor(group: WeightGroup, shape: Architecture, parallel: Parallel) -> float:
+    attention = max(1, parallel.attention)
+    if group.split in (Split.ATTENTION, Split.ABSORBED):
+        return attention
+    if group.split is Split.KEYS:
+        return min(attention, max(1, shape.kv_heads or 1))
+    if group.split is Split.TENSOR:
+        return max(1, parallel.tensor)
+    if group.split is Split.EXPERTS:
+        return max(1, parallel.expert_ranks)
+    if group.split is Split.VOCABULARY:
+        follows = group.name == "embedding" or parallel.is_head_replicated
+        return attention if follows else max(1, parallel.tensor)
+    if group.split is Split.VISION:
+        return 1 if parallel.is_tower_replicated else attention
+    return 1
+
+
+def _unsure(inventory: Inventory, parallel: Parallel, parts: dict[str, WeightPart]) -> Amount:
+    """Towers that may be replicated, heads that may follow the attention."""
+    above = 0.0
+    for group in inventory.groups:
+        part = parts.get(group.name)
+        if part is None:
+            continue
+        if group.split is Split.VISION:
+            above += part.whole_gib - part.gib
+        elif group.name == "output head" and parallel.attention != parallel.tensor and not parallel.is_head_replicated:
+            above += part.whole_gib / max(1, parallel.attention) - part.gib
+    return Amount(0.0, 0.0, above)
