@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator
 
 from gpuwhy.source.resolving import Resolver, last_name, returns
-from gpuwhy.source.scopes import Binding, Scope, module_of, scope_of, walk
+from gpuwhy.source.scopes import Binding, Scope, module_of, parent, scope_of, walk
 
 _MAX_PARTS = 6
 _MAX_HOPS = 4
@@ -123,12 +123,15 @@ class Dynamic:
         return []
 
     def collected_by(self, owner: Scope, by: Scope) -> ast.Name | None:
-        """Where the code of a module names a class of another one: it puts it together with others."""
+        """Where the code of a module puts a class of another one into a list with others."""
         facts = by.module.facts.functions[0]
         if owner.name not in facts.names:
             return None
         for node in walk(*by.module.tree.body):
-            if not isinstance(node, ast.Name) or node.id != owner.name or scope_of(node).unit().kind != "module":
+            if not isinstance(node, ast.Name) or node.id != owner.name or scope_of(node).kind != "module":
+                continue
+            above = parent(node)
+            if not isinstance(above, (ast.List, ast.Tuple, ast.Set)) or isinstance(parent(above), ast.Subscript):
                 continue
             if any(value.scope is owner for value in self._resolver.infer(node)):
                 return node

@@ -166,9 +166,37 @@ class Exceptions:
         for statement in [*(each for handler in node.handlers for each in handler.body), *node.orelse, *node.finalbody]:
             self._statement(statement, found, depth)
 
+    def _lookup(self, node: ast.AST, found: list[Raise]) -> None:
+        """A key that may not be there, and an attribute of what may be None."""
+        types: tuple[str, ...] = ()
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and not isinstance(node.slice, ast.Slice):
+            types = ("KeyError", "IndexError", "LookupError", "TypeError", "Exception")
+        elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and isinstance(node.ctx, ast.Load):
+            types = ("AttributeError", "Exception") if self._may_be_none(node.value) else ()
+        if types:
+            found.append(Raise(types, Template((module_of(node).text(node, 90),)), node, is_implied=True))
+
+    def _may_be_none(self, node: ast.Name) -> bool:
+        """Whether a local name has what ``getattr(x, name, None)`` or ``x.get(name)`` gave."""
+        bindings, scope = self._resolver.lookup(node.id, scope_of(node))
+        for binding in self._resolver.at_use(node, bindings, scope) if scope and scope.kind == "function" else ():
+            value = binding.value
+            if isinstance(value, ast.Call) and binding.kind == "assign":
+                default = (
+                    value.args[-1] if last_name(value.func) in ("getattr", "get") and len(value.args) > 1 else None
+                )
+                is_get = isinstance(value.func, ast.Attribute) and value.func.attr == "get" and len(value.args) == 1
+                if is_get or (isinstance(default, ast.Constant) and default.value is None):
+                    return True
+        return False
+
     def _expression(self, node: ast.AST, found: list[Raise], depth: int) -> None:
         for call in walk(node, into_functions=False):
-            if not isinstance(call, ast.Call) or "_scope" not in call.__dict__:
+            if "_scope" not in call.__dict__:
+                continue
+            if depth == DEPTH:
+                self._lookup(call, found)
+            if not isinstance(call, ast.Call):
                 continue
             values = self._resolver.infer(call.func)
             if not values and depth == DEPTH and isinstance(call.func, ast.Name):

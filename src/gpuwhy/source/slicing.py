@@ -59,8 +59,9 @@ _COMMON = frozenset({
     "split", "strip", "lower", "upper", "decode", "encode", "startswith", "endswith", "get", "items", "keys", "values", "format",
     "group", "join", "isdigit", "replace", "rstrip", "lstrip", "findall", "match", "search", "to", "item", "size", "view",
     "add", "append", "extend", "update", "insert", "discard", "remove", "clear", "pop", "setdefault", "appendleft", "copy",
+    "resolve", "absolute", "expanduser", "joinpath", "with_suffix", "as_posix", "mkdir", "touch", "unlink",
 })  # fmt: skip
-"""Methods of texts, containers and tensors: who defines another one of that name says nothing."""
+"""Methods of texts, containers, tensors and paths: who defines another one of that name says nothing."""
 _OPAQUE = re.compile(r"(?:^|\.)(?:_?vendor(?:ed)?|packaging|typing_extensions|third_?party)(?:\.|$)")
 """Helper libraries: their instances are plain values, followed through what they were built from."""
 _REQUEST = re.compile(
@@ -78,6 +79,7 @@ _FILES = frozenset(
         "os.scandir",
     }
 )
+_IS_FILE = re.compile(r"(?:^|_)(?:path|file|filename)$")
 _FILE_METHODS = frozenset({"read_text", "read_bytes", "exists", "is_file", "is_dir", "iterdir", "glob"})
 _COMMANDS = frozenset({"os.system", "os.popen", "shutil.which"})
 _INSIDE = frozenset({
@@ -594,11 +596,28 @@ class Slicer:
             self._write(write, is_sure, step, cost, made_by)
         keyed = list(self._keyed(name, owner))
         cost += _fan_out(len(keyed))
+        if _IS_FILE.search(name):
+            self._file_written(owner, name, step, cost)
         for node, value in keyed:
             found = self._new("write", f"'{name}': {self._text(value)}", node, path_conditions(node), "by a key or keyword of this name")  # fmt: skip
             step.below.append(found)
             found.below.append(self._expression(value, cost + 1, None))
             self._control(node, found, cost + 1, None)
+
+    def _file_written(self, owner: Scope, name: str, step: Node, cost: float) -> None:
+        """Of an attribute that is the path of a file: the functions that write the file, and when each is called. What
+        stands in a file that is there already may be of an earlier run."""
+        for unit in self.resolver.trees.units(name, reads=name):
+            if unit.kind != "function" or unit.module.name.partition(".")[0] != owner.module.name.partition(".")[0]:
+                continue
+            for call in writing_calls(unit, name):
+                found = self._new("write", f"the file at .{name}: {self._text(call)}", call, path_conditions(call))
+                step.below.append(found)
+                self._control(call, found, cost + 1, None)
+                for caller in list(calls_of(self.resolver, unit))[:MAX_CALL_SITES]:
+                    made = self._new("caller", self._text(caller), caller, path_conditions(caller))
+                    found.below.append(made)
+                    self._control(caller, made, cost + 2, None)
 
     def _class_member(self, binding: Binding, name: str, step: Node, cost: float) -> None:
         if binding.kind in ("assign", "annotated"):
@@ -909,6 +928,34 @@ def breadth_first(root: Node) -> Iterator[tuple[Node, tuple[Node, ...]]]:
             seen.add(id(node))
             yield node, path
             pending += [(each, (*path, node)) for each in node.below]
+
+
+def writing_calls(unit: Scope, name: str) -> list[ast.Call]:
+    """The calls of a function that write a file whose path is an attribute: ``x.NAME.write_text()``, ``open(x.NAME, "w")``,
+    ``write_if_changed(x.NAME, text)``, also through a local name for it."""
+    aliases = {
+        target.id
+        for node in walk(*unit.body, into_functions=False)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute) and node.value.attr == name
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+
+    def is_path(node: ast.expr | None) -> bool:
+        return (isinstance(node, ast.Attribute) and node.attr == name) or (isinstance(node, ast.Name) and node.id in aliases)  # fmt: skip
+
+    found = []
+    for call in unit.calls:
+        called = last_name(call.func)
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        modes = [each.value for each in (*call.args, *(kw.value for kw in call.keywords)) if isinstance(each, ast.Constant)]  # fmt: skip
+        if called == "open":
+            is_writing = any(isinstance(mode, str) and mode[:1] in ("w", "a", "x") for mode in modes)
+        else:
+            is_writing = called.startswith("write")
+        if is_writing and (is_path(receiver) or any(is_path(each) for each in call.args[:1])):
+            found.append(call)
+    return found
 
 
 def _is_told_whom(function: Scope) -> bool:

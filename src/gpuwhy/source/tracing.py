@@ -34,6 +34,7 @@ from gpuwhy.source.conditions import Condition, path_conditions
 from gpuwhy.source.environment import Touch, compared_with, when_read
 from gpuwhy.source.exceptions import handler_types, spot_of, suppressed
 from gpuwhy.source.options import Flag, is_configuration
+from gpuwhy.source.processes import handler_around
 from gpuwhy.source.resolving import Resolver, decorators
 from gpuwhy.source.roots import FedRoot, Root
 from gpuwhy.source.scopes import Scope as CodeScope
@@ -50,6 +51,7 @@ FOLLOWED = frozenset({
 })  # fmt: skip
 """Packages that an import leads into. What torch or transformers answer is a fact of the host, unless one is asked for."""
 _MAX_STEPS = 400
+_MAX_FAILING = 4
 _MAX_DEPTH = 14
 _HIDDEN_KINDS = frozenset({"seen", "constant", "builtin", "self", "named"})
 _SWITCHES = {"environment": "environment", "environment?": "environment", "flag": "flag", "subprocess": "subprocess", "file": "file", "external": "external", "field": "field"}  # fmt: skip
@@ -131,11 +133,13 @@ class _Tracer:
         # a condition is weak when another raise would have come first; where there is no other, that one decides
         chosen = [each for each in conditions if not each.is_weak] or conditions[:3]
         tests = [test for condition in chosen for test in condition.tests]
-        if not tests and scope_of(node).function().kind == "function":
+        if not tests and not self.calls and scope_of(node).function().kind == "function":
             self.slicer.of_callers(scope_of(node).unit())
         if not isinstance(node, ast.Raise) and not self.question.call:
             # what fails is an expression in it: an index, an attribute, a call
             tests += _expressions(node)
+        if isinstance(node, ast.Raise):
+            tests += self._failing(node)
         self.slicer.of_other_processes(node)
         self.slicer.of_traceback(self.calls)
         self.slicer.follow(tests, node, self.slicer.through(self.calls))
@@ -151,6 +155,16 @@ class _Tracer:
         self.slicer.follow([])
         answer = self._complete(None)
         return answer if answer.origin else msgspec.structs.replace(answer, problem=f"nothing in the packages that were given sends {signal}")  # fmt: skip
+
+    def _failing(self, node: ast.Raise) -> list[ast.expr]:
+        """Of a raise in a handler, the calls in its try that are known to fail with what it catches."""
+        handler = handler_around(node)
+        tried = parent(handler) if handler is not None else None
+        if handler is None or not isinstance(tried, ast.Try):
+            return []
+        caught = self.slicer.exceptions.caught_by(handler_types(handler), tried.body)
+        failing: list[ast.expr] = [each.node for each in caught if each.is_implied and not each.via and isinstance(each.node, ast.Call)]  # fmt: skip
+        return failing[:_MAX_FAILING]
 
     def _complete(self, guard: Guard | None) -> Trace:
         return Trace(
