@@ -94,6 +94,7 @@ def connections(pids: Sequence[int]) -> List[Dict[str, Any]]:
     for row in chosen:
         told = {
             "pid": owners[row.inode],
+            "inode": row.inode,
             "state": row.state,
             "local": "%s:%d" % row.local,
             "peer": "%s:%d" % row.peer,

@@ -7,6 +7,7 @@ import msgspec
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Excluded, Finding, Missing
+from gpuwhy.model.hang import Waiting
 from gpuwhy.model.incident import Incident
 from gpuwhy.model.investigation import Investigation
 from gpuwhy.model.source import SourceAnswer
@@ -34,5 +35,7 @@ class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     outside: str = ""
     source: SourceAnswer | None = None
     """What the installed source says of the primary exception, where it can be reached."""
+    waiting: Waiting | None = None
+    """What the process waits for, where one that lives was looked at."""
     is_examined: bool = True
     """False when the target could not be examined far enough to say anything."""

@@ -12,6 +12,7 @@ from gpuwhy.model.event import Event
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Excluded, Finding, Missing
+from gpuwhy.model.hang import Waiting
 from gpuwhy.model.investigation import Investigation
 from gpuwhy.model.source import SourceAnswer
 from gpuwhy.reports.interface import Detail
@@ -62,6 +63,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     outside: str
     is_examined: bool
     source: SourceAnswer | None
+    waiting: Waiting | None
 
 
 def document_of(diagnosis: Diagnosis) -> Document:
@@ -94,6 +96,7 @@ def document_of(diagnosis: Diagnosis) -> Document:
         outside=diagnosis.outside,
         is_examined=diagnosis.is_examined,
         source=diagnosis.source,
+        waiting=diagnosis.waiting,
     )
 
 

@@ -17,6 +17,7 @@ from gpuwhy.remedies import setting_of
 from gpuwhy.reports.condition import condition_rows, installed_rows
 from gpuwhy.reports.interface import Detail
 from gpuwhy.reports.row import Row
+from gpuwhy.reports.waiting import stack_rows, waiting_rows
 
 MANY = 12
 """Rows of a list that are shown without -v."""
@@ -35,8 +36,12 @@ def render(diagnosis: Diagnosis, detail: Detail) -> str:
 
 def rows(diagnosis: Diagnosis, detail: Detail) -> Iterator[Row]:
     """The report, row by row."""
+    if diagnosis.waiting is not None:
+        yield from waiting_rows(diagnosis, diagnosis.waiting, _subject(diagnosis))
     if diagnosis.findings:
         yield from _answered(diagnosis, diagnosis.findings[0], detail)
+    elif diagnosis.waiting is not None:
+        yield from stack_rows(diagnosis.waiting)
     elif diagnosis.incident.is_failure and diagnosis.incident.primary is not None:
         yield from _unrecognised(diagnosis)
     elif not diagnosis.is_examined:

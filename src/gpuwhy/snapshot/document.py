@@ -10,11 +10,12 @@ SCHEMA_VERSION = "0.1"
 
 
 class Subject(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What was examined: the kind of target, what the user called it, and the unit when one was named."""
+    """What was examined: the kind of target, what the user called it, and the unit or process when one was named."""
 
     kind: str
     name: str
     unit: str = ""
+    pid: int | None = None
 
 
 class Denial(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -48,8 +49,8 @@ class Probe(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a further request (``read``, ``list``, ``stat``, ``bytes``, ``inspect``, ``loading``) brought: kept, so that a
-    diagnosis can be repeated."""
+    """What a further request (``read``, ``list``, ``stat``, ``bytes``, ``inspect``, ``loading``, ``waiting``) brought: kept,
+    so that a diagnosis can be repeated."""
 
     ask: str
     path: str

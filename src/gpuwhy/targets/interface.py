@@ -25,7 +25,8 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``ask`` is ``read`` (lines ``first`` to ``last`` of a text file, from 1, inclusive), ``bytes`` (``length`` bytes
     from ``offset``), ``list`` (the names in a folder), ``stat``, ``inspect`` (what a binary, or each of a folder, has code
-    for and needs) or ``loading`` (what would come of loading a library as the service would).
+    for and needs), ``loading`` (what would come of loading a library as the service would) or ``waiting`` (what a
+    process waits for, given as ``/proc/PID``).
     """
 
     ask: str
