@@ -5,10 +5,15 @@ import re
 import time
 from typing import Any, Dict, List, Optional
 
-from gpuwhy.collector import commands
+from gpuwhy.collector import commands, supervisord
+from gpuwhy.collector.allowing import joining
+from gpuwhy.collector.choosing import SUPERVISOR, SYSTEM, USER, Chosen, is_named
+from gpuwhy.collector.left_logs import left_logs
 from gpuwhy.collector.probing import Absent, Notes, NoValue, Request
 from gpuwhy.collector.process import ENGINE
 from gpuwhy.collector.reading import key_values
+from gpuwhy.collector.running import as_candidate, engines
+from gpuwhy.collector.user_managers import Manager, managers, systemctl
 
 PROPERTIES = "Id,Description,LoadState,ActiveState,SubState,Result,NRestarts,ExecStart,ExecMainStatus,ExecMainCode,StateChangeTimestamp,StateChangeTimestampMonotonic"
 
@@ -20,30 +25,51 @@ NOT_OURS = re.compile(
 
 
 def failing_services(request: Request, notes: Notes) -> List[Dict[str, Any]]:
-    """Candidates, those that look like inference first, then the most recent. ``when`` in seconds since the epoch."""
-    if request.get("unit") or request.get("pid"):
+    """Candidates, those that look like inference first, then the most recent; then engines that merely run.
+
+    ``when`` in seconds since the epoch. ``selector`` is what ``--unit`` takes to choose one, "" for a container.
+    """
+    if is_named(request):
         raise Absent("not asked: the unit was named")
     found: List[Dict[str, Any]] = []
     reasons: List[str] = []
-    for look in (_units, _containers, _supervised):
+    for look in (_units, _containers, _supervised, left_logs):
         try:
             found += look(notes)
         except NoValue as why:
             reasons.append(why.reason)
     for reason in reasons:
         notes.remark(reason)
+    found.sort(key=lambda each: (not each["is_engine"], -(each["when"] or 0)))
+    known = {each.get("selector") for each in found}
+    found += [as_candidate(each) for each in engines(notes) if each.chosen.selector not in known]
     if not found:
         raise Absent("no failing service was found: " + "; ".join(reasons or ["no unit or container has failed"]))
-    return sorted(found, key=lambda each: (not each["is_engine"], -(each["when"] or 0)))[:50]
+    return found[:50]
 
 
 def _units(notes: Notes) -> List[Dict[str, Any]]:
-    output = commands.run(
-        "systemctl",
-        ["list-units", "--all", "--type=service", "--no-legend", "--no-pager", "--plain", "--full"],
-        timeout=3.0,
+    """Units of the system's manager and of the users' own, as far as this account may ask."""
+    reason = ""
+    try:
+        found = _units_of(None, notes)
+    except NoValue as why:
+        found, reason = [], why.reason
+    for manager in managers(notes):
+        try:
+            found += _units_of(manager, notes)
+        except NoValue as why:
+            notes.remark("the systemd manager of %s: %s" % (manager.user, why.reason))
+    if reason and not found:
+        raise Absent(reason)
+    return found
+
+
+def _units_of(manager: Optional[Manager], notes: Notes) -> List[Dict[str, Any]]:
+    output = systemctl(
+        ["list-units", "--all", "--type=service", "--no-legend", "--no-pager", "--plain", "--full"], manager
     )
-    notes.source("systemctl list-units --all --type=service")
+    notes.source("systemctl %slist-units --all --type=service" % ("--user " if manager else ""))
     if output.status != 0:
         raise Absent("systemd does not run here: " + " ".join(output.err.split())[:200])
     names: List[str] = []
@@ -54,12 +80,12 @@ def _units(notes: Notes) -> List[Dict[str, Any]]:
             names.append(words[0])
     if not names:
         return []
-    shown = commands.run("systemctl", ["show", "--no-pager", "-p", PROPERTIES, "--"] + names[:400], timeout=3.0)
+    shown = systemctl(["show", "--no-pager", "-p", PROPERTIES, "--"] + names[:400], manager)
     found: List[Dict[str, Any]] = []
     for block in shown.out.split("\n\n"):
         properties = key_values(block)
         if _fails(properties):
-            found.append(_candidate(properties))
+            found.append(_candidate(properties, manager))
     return found
 
 
@@ -74,14 +100,18 @@ def _fails(properties: Dict[str, str]) -> bool:
     return restarts.isdigit() and int(restarts) > 0
 
 
-def _candidate(properties: Dict[str, str]) -> Dict[str, Any]:
+def _candidate(properties: Dict[str, str], manager: Optional[Manager]) -> Dict[str, Any]:
     command = properties.get("ExecStart", "")
     argv = re.search(r"argv\[\]=(.*?) ; (?:ignore_errors|flags)=", command, re.DOTALL)
     words = argv.group(1) if argv else ""
     named = "%s %s %s" % (properties.get("Id", ""), properties.get("Description", ""), words)
+    chosen = (
+        Chosen(USER, properties.get("Id", ""), manager.user) if manager else Chosen(SYSTEM, properties.get("Id", ""))
+    )
     return {
-        "kind": "systemd unit",
-        "name": properties.get("Id", ""),
+        "kind": chosen.kind,
+        "name": chosen.name,
+        "selector": chosen.selector,
         "state": "%s (%s)" % (properties.get("ActiveState", ""), properties.get("SubState", "")),
         "result": properties.get("Result", ""),
         "restarts": int(properties.get("NRestarts", "0") or 0) if properties.get("NRestarts", "0").isdigit() else 0,
@@ -132,6 +162,8 @@ def _containers(notes: Notes) -> List[Dict[str, Any]]:
         notes.source(engine + " ps --all")
         if output.status != 0:
             notes.remark("%s: %s" % (engine, " ".join(output.err.split())[:200]))
+            if "permission denied" in output.err.lower():
+                notes.deny("the containers of %s" % engine, *joining(engine))
             continue
         for line in output.out.splitlines()[:200]:
             candidate = _container(engine, line)
@@ -191,17 +223,25 @@ def _ago(state: str) -> Optional[float]:
 
 
 def _supervised(notes: Notes) -> List[Dict[str, Any]]:
-    """Programs of supervisord: ``vllm   FATAL   Exited too quickly (process log may have details)``."""
-    if commands.find("supervisorctl") is None:
-        return []
-    output = commands.run("supervisorctl", ["status"], timeout=2.5)
-    notes.source("supervisorctl status")
+    """Programs of supervisord that gave up, keep failing, or ended by themselves."""
     found: List[Dict[str, Any]] = []
-    for line in output.out.splitlines():
-        words = line.split(None, 2)
-        if len(words) >= 2 and words[1] in ("FATAL", "BACKOFF", "EXITED"):
-            state = " ".join(words[1:])
-            found.append(
-                {"kind": "supervisord program", "name": words[0], "state": state, "result": "", "restarts": 0, "status": "", "command": "", "is_engine": bool(ENGINE.search(words[0].lower())), "when": None}
-            )  # fmt: skip
+    for program in supervisord.programs(notes):
+        if program.state not in supervisord.FAILED_STATES:
+            continue
+        words = " ".join(program.command)
+        named = "%s %s" % (program.full_name, words)
+        found.append(
+            {
+                "kind": SUPERVISOR,
+                "name": program.full_name,
+                "selector": Chosen(SUPERVISOR, program.full_name).selector,
+                "state": ("%s %s" % (program.state, program.detail)).strip(),
+                "result": "",
+                "restarts": 0,
+                "status": "",
+                "command": words[:1000],
+                "is_engine": bool(ENGINE.search(named.lower()) or PYTHON.search(words)),
+                "when": program.changed,
+            }
+        )
     return found

@@ -12,8 +12,9 @@ from typing import Any, Deque, Dict, List, Optional
 
 from gpuwhy.collector import commands
 from gpuwhy.collector.allowing import joining
-from gpuwhy.collector.probing import Absent, Denied, Failed, Notes, NoValue, Request
-from gpuwhy.collector.unit import NAME, SUFFIXES
+from gpuwhy.collector.choosing import USER, chosen
+from gpuwhy.collector.probing import Absent, Denied, Failed, Notes, NoValue, Request, first_of
+from gpuwhy.collector.user_managers import manager_of
 
 FIELDS = ("time", "pid", "process", "priority", "origin", "text")
 """The columns of an entry. ``time`` in seconds since the epoch; ``origin`` is ``systemd`` for
@@ -34,17 +35,22 @@ STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"
 STARTED = "39f53479d3a045ac8e11786248231fbf"
 """MESSAGE_ID of systemd's "Started UNIT."."""
 
-OUTPUT_FIELDS = (
-    "MESSAGE,PRIORITY,_PID,SYSLOG_PID,SYSLOG_IDENTIFIER,_COMM,_TRANSPORT,MESSAGE_ID,UNIT,_SYSTEMD_UNIT,_BOOT_ID"
-)
+OUTPUT_FIELDS = "MESSAGE,PRIORITY,_PID,SYSLOG_PID,SYSLOG_IDENTIFIER,_COMM,_TRANSPORT,MESSAGE_ID,UNIT,USER_UNIT,_SYSTEMD_UNIT,_BOOT_ID"
 
 
 def journal(
     request: Request, notes: Notes, unit: Optional[Dict[str, Any]], candidates: Optional[List[Dict[str, Any]]]
 ) -> Dict[str, Any]:
     """The newest lines of the unit's journal, and those of the start of its last life; ``cut`` says what is missing."""
-    name = _unit_name(request, unit, candidates)
+    choice = chosen(request, candidates)
+    if not choice.is_unit:
+        raise Absent("%s is no unit of systemd: it has no journal of its own" % choice.name)
+    name = choice.name
     notes.subject = "unit:" + name
+    owner = first_of(unit, "uid")
+    if choice.kind == USER and owner is None:
+        owner = manager_of(choice.user).uid
+    select = ["--unit", name] if owner is None else of_user_unit(name, owner)
     most_lines = int(request.get("journal_lines") or MOST_LINES)
     most_bytes = int(request.get("journal_bytes") or MOST_BYTES)
     tail: Deque[List[Any]] = deque()
@@ -62,7 +68,7 @@ def journal(
             left_out += 1
         return True
 
-    read_entries(["--unit", name, "--lines", str(most_lines)], request, notes, keep, timeout=6.0)
+    read_entries(["--lines", str(most_lines)] + select, request, notes, keep, timeout=6.0)
     if not tail:
         raise Absent(
             "the journal has no line of %s%s" % (name, "; " + "; ".join(notes.remarks) if notes.remarks else "")
@@ -72,9 +78,9 @@ def journal(
     head: List[List[Any]] = []
     if reached_limit:
         cut.append("only the newest %d lines were taken" % len(tail))
-        start = last_start if last_start is not None else _last_start(name, request, notes)
+        start = last_start if last_start is not None else _last_start(name, owner, request, notes)
         if start is not None and start < tail[0][0]:
-            head = _head(name, start, tail[0][0], request, notes)
+            head = _head(select, start, tail[0][0], request, notes)
             cut.append("and %d lines from the start of the last life" % len(head))
     return {
         "unit": name,
@@ -85,21 +91,22 @@ def journal(
     }
 
 
-def _unit_name(request: Request, unit: Optional[Dict[str, Any]], candidates: Optional[List[Dict[str, Any]]]) -> str:
-    if unit is not None:
-        return str(unit["name"])
-    name = str(request.get("unit") or "")
-    if not name:
-        crashed = [each["name"] for each in candidates or [] if each.get("kind") == "systemd unit"]
-        if not crashed:
-            raise Absent("no unit was named, and no failing one was found")
-        name = crashed[0]
-    if not NAME.match(name):
-        raise Failed("%r is not the name of a unit" % name[:100])
-    return name if name.endswith(SUFFIXES) else name + ".service"
+def of_user_unit(name: str, uid: int) -> List[str]:
+    """What ``journalctl --user-unit`` looks for, for an account that need not be one's own."""
+    owner = "_UID=%d" % uid
+    return [
+        "_SYSTEMD_USER_UNIT=" + name,
+        owner,
+        "+",
+        "USER_UNIT=" + name,
+        owner,
+        "+",
+        "COREDUMP_USER_UNIT=" + name,
+        owner,
+    ]
 
 
-def _last_start(unit: str, request: Request, notes: Notes) -> Optional[float]:
+def _last_start(unit: str, owner: Optional[int], request: Request, notes: Notes) -> Optional[float]:
     """When systemd last started the unit; lies before the newest lines when the service writes much."""
     found: List[float] = []
 
@@ -107,7 +114,8 @@ def _last_start(unit: str, request: Request, notes: Notes) -> Optional[float]:
         found.append(entry[0])
         return True
 
-    matches = ["MESSAGE_ID=" + STARTING, "UNIT=" + unit, "+", "MESSAGE_ID=" + STARTED, "UNIT=" + unit]
+    about = ["UNIT=" + unit] if owner is None else ["USER_UNIT=" + unit, "_UID=%d" % owner]
+    matches = ["MESSAGE_ID=" + STARTING] + about + ["+", "MESSAGE_ID=" + STARTED] + about
     try:
         read_entries(["--lines", "4"] + matches, request, notes, keep, timeout=3.0)
     except NoValue as why:
@@ -115,7 +123,7 @@ def _last_start(unit: str, request: Request, notes: Notes) -> Optional[float]:
     return found[-1] if found else None
 
 
-def _head(unit: str, start: float, end: float, request: Request, notes: Notes) -> List[List[Any]]:
+def _head(select: List[str], start: float, end: float, request: Request, notes: Notes) -> List[List[Any]]:
     head: List[List[Any]] = []
 
     def keep(entry: List[Any], _message_id: str) -> bool:
@@ -124,7 +132,7 @@ def _head(unit: str, start: float, end: float, request: Request, notes: Notes) -
         return entry[0] < end and len(head) < HEAD_LINES
 
     try:
-        read_entries(["--unit", unit, "--since", "@%d" % int(start)], request, notes, keep, timeout=3.0)
+        read_entries(["--since", "@%d" % int(start)] + select, request, notes, keep, timeout=3.0)
     except NoValue as why:
         notes.remark(why.reason)
     return head
@@ -204,7 +212,8 @@ def parse(raw: bytes) -> "Optional[tuple[List[Any], str]]":
     if text is None:
         return None
     origin = _text(fields.get("_TRANSPORT")) or ""
-    if origin != "kernel" and fields.get("UNIT") and _text(fields.get("_PID")) == "1":
+    is_manager = _text(fields.get("_PID")) == "1" if fields.get("UNIT") else _text(fields.get("_COMM")) == "systemd" and fields.get("USER_UNIT")  # fmt: skip
+    if origin != "kernel" and is_manager:
         origin = "systemd"
     pid = _text(fields.get("_PID")) or _text(fields.get("SYSLOG_PID")) or ""
     priority = _text(fields.get("PRIORITY")) or ""

@@ -4,7 +4,8 @@ import os
 import re
 from typing import Any, Dict, List, Optional
 
-from gpuwhy.collector.probing import Absent, Denied, Notes, Request, first_of
+from gpuwhy.collector.choosing import LOG, PROCESS, chosen
+from gpuwhy.collector.probing import Absent, Denied, Notes, NoValue, Request, first_of
 from gpuwhy.collector.reading import read_bytes, try_line, try_list, try_text
 
 ENGINE = re.compile(
@@ -19,9 +20,14 @@ LIBRARY = re.compile(
 )
 
 
-def process(request: Request, notes: Notes, unit: Optional[Dict[str, Any]]) -> Dict[str, Any]:
+def process(
+    request: Request,
+    notes: Notes,
+    unit: Optional[Dict[str, Any]],
+    candidates: Optional[List[Dict[str, Any]]] = None,
+) -> Dict[str, Any]:
     """The unit's own process, preferably the Python one in its cgroup; without a unit a running inference engine."""
-    pid = _pid(request, unit)
+    pid = _pid(request, unit, candidates)
     notes.subject = "process:%d" % pid
     notes.source("/proc/%d" % pid)
     base = "/proc/%d/" % pid
@@ -75,9 +81,10 @@ def status_of(pid: int) -> Dict[str, str]:
     return {name: value.strip() for name, _, value in pairs if name in wanted}
 
 
-def _pid(request: Request, unit: Optional[Dict[str, Any]]) -> int:
-    if request.get("pid"):
-        pid = int(request["pid"])
+def _pid(request: Request, unit: Optional[Dict[str, Any]], candidates: Optional[List[Dict[str, Any]]]) -> int:
+    named = _named_pid(request, candidates)
+    if named is not None:
+        pid = named
         if not os.path.isdir("/proc/%d" % pid):
             raise Absent("there is no process %d" % pid)
         return pid
@@ -99,6 +106,17 @@ def _pid(request: Request, unit: Optional[Dict[str, Any]]) -> int:
     if not engines:
         raise Absent("no unit was named, and no inference engine runs")
     return engines[0]
+
+
+def _named_pid(request: Request, candidates: Optional[List[Dict[str, Any]]]) -> Optional[int]:
+    """The process that was named, or that is the first of the candidates."""
+    try:
+        choice = chosen(request, candidates)
+    except NoValue:
+        return None
+    if choice.kind == LOG:
+        raise Absent("a log was named, and no process")
+    return int(choice.name) if choice.kind == PROCESS else None
 
 
 def all_processes() -> List[int]:

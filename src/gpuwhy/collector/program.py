@@ -34,18 +34,19 @@ from gpuwhy.collector import (
     process,
     python_environments,
     resolutions,
+    service,
+    service_log,
     serving,
     system,
     toolkits,
-    unit,
 )
 from gpuwhy.collector.probing import FAILED, OK, TIMED_OUT, Denied, Notes, NoValue, Probe, Request
 from gpuwhy.redaction import Redactor
 
 PROBES = (
     Probe("failing_services", failing_services.failing_services, deadline=4.0),
-    Probe("unit", unit.unit, needs=("failing_services",)),
-    Probe("process", process.process, needs=("unit",)),
+    Probe("unit", service.service, needs=("failing_services",)),
+    Probe("process", process.process, needs=("unit", "failing_services")),
     Probe("environment", environment.environment, needs=("unit", "process")),
     Probe("gpus", gpus.gpus, deadline=7.0),
     Probe("nvidia_smi", gpus.nvidia_smi),
@@ -58,6 +59,7 @@ PROBES = (
     Probe("resolutions", resolutions.resolutions, needs=("environment", "packages", "python_environments")),
     Probe("assemblers", resolutions.assemblers, needs=("python_environments",)),
     Probe("journal", journal.journal, needs=("unit", "failing_services"), deadline=7.0),
+    Probe("service_log", service_log.service_log, needs=("failing_services", "unit", "process")),
     Probe("kernel_log", kernel_log.kernel_log, deadline=6.0),
     Probe("system", system.system),
     Probe("compilers", system.compilers, needs=("environment",)),

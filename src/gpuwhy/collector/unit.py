@@ -9,9 +9,10 @@ import re
 import shlex
 from typing import Any, Dict, List, Optional
 
-from gpuwhy.collector import commands
+from gpuwhy.collector.choosing import USER, Chosen, chosen, is_named
 from gpuwhy.collector.probing import Absent, Denied, Failed, Notes, Request
 from gpuwhy.collector.reading import read_text
+from gpuwhy.collector.user_managers import Manager, manager_of, systemctl
 
 PROPERTIES = (
     "Id", "Names", "Description", "LoadState", "LoadError", "ActiveState", "SubState", "Result", "UnitFileState", "Type",
@@ -26,30 +27,31 @@ PROPERTIES = (
     "InvocationID",
 )  # fmt: skip
 
-NAME = re.compile(r"^[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]{0,250}\Z")
-
-SUFFIXES = (".service", ".socket", ".timer", ".target", ".scope", ".slice", ".mount", ".path")
-
 
 def unit(request: Request, notes: Notes, candidates: Optional[List[Dict[str, Any]]]) -> Dict[str, Any]:
     """The unit that was named, else the most recent failing one: its properties, command, and given environment."""
-    name = _name(request, notes, candidates)
+    choice = _choice(request, notes, candidates)
+    name = choice.name
     notes.subject = "unit:" + name
-    output = commands.run("systemctl", ["show", "--no-pager", "-p", ",".join(PROPERTIES), "--", name], timeout=3.0)
-    notes.source("systemctl show %s" % name)
+    manager = manager_of(choice.user) if choice.kind == USER else None
+    output = systemctl(["show", "--no-pager", "-p", ",".join(PROPERTIES), "--", name], manager)
+    notes.source("systemctl %sshow %s" % ("--user " if manager else "", name))
     properties = properties_of(output.out)
     if output.status != 0 or not properties:
         raise Failed("systemctl show %s: %s" % (name, output.err.strip()[:300] or "exit status %d" % output.status))
     if properties.get("LoadState") == "not-found" and properties.get("ActiveState", "inactive") == "inactive":
-        raise Absent("systemd knows no unit %s%s" % (name, _similar(name)))
+        whose = "systemd knows no unit %s" % name if manager is None else "the systemd manager of %s knows no unit %s" % (manager.user, name)  # fmt: skip
+        raise Absent(whose + _similar(name, manager))
     command = commands_of(properties.get("ExecStart", ""))
     return {
         "name": name,
+        "manager": "user:%s" % manager.user if manager else "system",
+        "uid": manager.uid if manager else None,
         "properties": {key: value for key, value in properties.items() if value not in ("", "[not set]")},
         "commands": command,
         "environment": assignments(properties.get("Environment", "")),
         "environment_files": _environment_files(properties.get("EnvironmentFiles", ""), notes),
-        "manager_environment": _manager_environment(notes),
+        "manager_environment": _manager_environment(notes, manager),
         "files": _files(properties, notes),
     }
 
@@ -64,27 +66,20 @@ def properties_of(text: str) -> Dict[str, str]:
     return found
 
 
-def _name(request: Request, notes: Notes, candidates: Optional[List[Dict[str, Any]]]) -> str:
-    name = request.get("unit")
-    if not name:
-        services = [each for each in candidates or [] if each.get("kind") == "systemd unit"]
-        if not services:
-            raise Absent("no unit was named, and no failing one was found")
-        name = services[0]["name"]
-        notes.remark("no unit was named: %s is the one that failed most recently" % name)
-    name = str(name)
-    if not NAME.match(name):
-        raise Failed("%r is not the name of a unit" % name[:100])
-    return name if name.endswith(SUFFIXES) else name + ".service"
+def _choice(request: Request, notes: Notes, candidates: Optional[List[Dict[str, Any]]]) -> Chosen:
+    choice = chosen(request, candidates)
+    if not choice.is_unit:
+        raise Absent("%s is no unit of systemd" % choice.name)
+    if not is_named(request):
+        notes.remark("no unit was named: %s is the one that failed most recently" % choice.name)
+    return choice
 
 
-def _similar(name: str) -> str:
+def _similar(name: str, manager: Optional[Manager]) -> str:
     """Units of a like name, for who mistyped it."""
     stem = name.rsplit(".", 1)[0].lower()
     try:
-        output = commands.run(
-            "systemctl", ["list-unit-files", "--type=service", "--no-legend", "--no-pager", "--full"], timeout=2.0
-        )
+        output = systemctl(["list-unit-files", "--type=service", "--no-legend", "--no-pager", "--full"], manager, 2.0)
     except Exception:
         return ""
     known = [line.split()[0] for line in output.out.splitlines() if line.split()]
@@ -157,10 +152,10 @@ def _environment_files(text: str, notes: Notes) -> List[Dict[str, Any]]:
     return files
 
 
-def _manager_environment(notes: Notes) -> Dict[str, str]:
+def _manager_environment(notes: Notes, manager: Optional[Manager]) -> Dict[str, str]:
     """What systemd hands to every service: its PATH above all."""
     try:
-        output = commands.run("systemctl", ["show-environment"], timeout=2.0)
+        output = systemctl(["show-environment"], manager, 2.0)
     except Exception as error:
         notes.remark("systemd's own environment is not known: %s" % error)
         return {}

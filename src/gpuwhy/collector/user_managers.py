@@ -63,7 +63,7 @@ def _manager(uid: int) -> Manager:
     return Manager(uid, entry.pw_gid, entry.pw_name)
 
 
-def manager_of(user: str, notes: Notes) -> Manager:
+def manager_of(user: str) -> Manager:
     """The manager of an account; of who asks when no account is named. Raises Absent and Denied."""
     if not user:
         user = _manager(os.geteuid()).user
