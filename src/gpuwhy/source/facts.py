@@ -19,6 +19,12 @@ FORMAT = 3
 MUTATORS = frozenset({
     "add", "append", "extend", "update", "insert", "discard", "remove", "clear", "pop", "setdefault", "appendleft",
 })  # fmt: skip
+_LEAVES = frozenset({ast.Constant, ast.Pass, ast.Break, ast.Continue})
+_NOTED = frozenset({
+    ast.Attribute, ast.Call, ast.Subscript, ast.Compare, ast.Dict, ast.Raise, ast.Assign, ast.Import, ast.ImportFrom, ast.Global,
+})  # fmt: skip
+"""Kinds of nodes that leave something in the facts."""
+_SIGNS = (ast.expr_context, ast.operator, ast.cmpop, ast.boolop, ast.unaryop)
 _ENVIRON = ("environ", "environb")
 _ENV_METHODS = {"get": "read", "pop": "pop", "setdefault": "setdefault", "copy": "whole", "items": "whole",
                 "keys": "whole", "values": "whole", "update": "write", "__getitem__": "read"}  # fmt: skip
@@ -215,7 +221,7 @@ class _Reading:
             if kind is ast.Name:
                 self._name(node, unit, prefix)  # type: ignore[arg-type]
                 continue
-            if kind is ast.Constant:
+            if kind in _LEAVES:
                 continue
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 stack.extend(self._function(node, unit, prefix, guarded))
@@ -228,11 +234,11 @@ class _Reading:
                 unit.swallows += not any(isinstance(inner, ast.Raise) for inner in _own(node.body))
             elif isinstance(node, (ast.If, ast.Try)):
                 guarded = True
-            else:
+            elif kind in _NOTED:
                 self._note(node, unit, prefix, handler, guarded)
-            children = list(_children(node))
+            children = [(child, unit, prefix, handler, guarded) for child in _children(node)]
             children.reverse()
-            stack.extend((child, unit, prefix, handler, guarded) for child in children)
+            stack += children
 
     def _name(self, node: ast.Name, unit: _Unit, prefix: str) -> None:
         if isinstance(node.ctx, ast.Load):
@@ -445,7 +451,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
             for each in value:
                 if isinstance(each, ast.AST):
                     yield each
-        elif isinstance(value, ast.AST) and not isinstance(value, ast.expr_context):
+        elif isinstance(value, ast.AST) and not isinstance(value, _SIGNS):
             yield value
 
 

@@ -11,6 +11,7 @@ import heapq
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from gpuwhy.source import spelling
 from gpuwhy.source.conditions import Condition, path_conditions
@@ -44,12 +45,15 @@ from gpuwhy.source.scopes import (
     statement_of,
     walk,
 )
+from gpuwhy.source.trees import Tree
 
 MAX_NODES = 1500
 MAX_COST = 40.0
 MAX_CALL_SITES = 12
 MAX_RAISES = 12
 _MAX_OWNERS = 12
+_MAX_OWNING_FILES = 150
+"""Files that may hold an owner of an attribute, by its spelling; names such as ``shape`` have more."""
 _OF_FRAMES = 100
 """The first of the queues of the frames of a traceback; those of the guard's conditions come before."""
 _MAX_SIGNALS = 3
@@ -147,6 +151,7 @@ class Slicer:
         self.cut = 0
         self.cut_at: dict[str, None] = {}
         self._most = most
+        self._owned_by: dict[str, list[Scope] | None] = {}
         self._seen: dict[object, Node] = {}
         self._queues: dict[int, list[tuple[float, int, Node]]] = {}
         self._spent: dict[int, int] = {}
@@ -700,27 +705,35 @@ class Slicer:
         if key in self._seen:
             made.below.append(Node("seen", f".{name}", node))
             return
-        owners = self._owners(name)
-        if 0 < len(owners) <= 4:
+        if name not in self._owned_by:
+            self._owned_by[name] = self._owners(name)
+        owners = self._owned_by[name]
+        if owners is not None and 0 < len(owners) <= 4:
             step = self._seen[key] = self._new("by-name", f".{name}: {len(owners)} class(es) own this attribute", node)
             made.below.append(step)
             for owner in owners:
                 self.field(owner, name, step, cost + 3)
         else:
             made.kind = "unknown"
-            made.note = f"what it belongs to is not known; {len(owners) or 'no'} classes own .{name}"
+            many = "many" if owners is None else str(len(owners) or "no")
+            made.note = f"what it belongs to is not known; {many} classes own .{name}"
 
-    def _owners(self, name: str) -> list[Scope]:
+    def _owners(self, name: str) -> list[Scope] | None:
+        """The classes that own an attribute; None when there are too many to mean one."""
         found: list[Scope] = []
-        candidates: list[tuple[Module | None, str]] = []
-        for tree, path, facts in self.resolver.trees.facts_with(name, spelled=spelling.owning(name)):
+        candidates: list[tuple[Tree, str, str]] = []
+        trees, spelled = self.resolver.trees, spelling.owning(name)
+        if len(list(islice(trees.with_words(name, spelled=spelled), _MAX_OWNING_FILES))) == _MAX_OWNING_FILES:
+            return None
+        for tree, path, facts in trees.facts_with(name, spelled=spelled):
             declared = {each.qualname for each in facts.classes if name in each.members}
             declared |= {unit.qualname.rpartition(".")[0] for unit in facts.functions if name in unit.writes and "." in unit.qualname}  # fmt: skip
-            candidates += [(tree.module(path), qualname) for qualname in declared]
+            candidates += [(tree, path, qualname) for qualname in declared]
             if len(candidates) > _MAX_OWNERS:
-                # too many to mean one: what the other files hold changes nothing
-                return []
-        for module, qualname in candidates:
+                # what the other files hold changes nothing
+                return None
+        for tree, path, qualname in candidates:
+            module = tree.module(path)
             for scope in module.classes() if module else ():
                 if scope.qualname == qualname and (name in scope.declared or self.resolver.own_writes(scope, name)):
                     found.append(scope)

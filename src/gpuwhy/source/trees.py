@@ -15,12 +15,16 @@ from gpuwhy.source.facts import FileFacts, facts_of
 from gpuwhy.source.parsing import decoded, parse
 from gpuwhy.source.roots import FedRoot, Root, UnreadableError, content_hash
 from gpuwhy.source.scopes import Module, Scope
-from gpuwhy.source.spelling import calling
+from gpuwhy.source.spelling import calling, writing
 from gpuwhy.source.words import WordIndex
 
 _TESTS = re.compile(
     r"(?:^|/)(?:tests?|testing|benchmarks?|examples?|docs)/|(?:^|/)test_[^/]{0,200}\.py$|(?:^|/)conftest\.py$"
 )
+
+
+_SPELLED = {"calls": calling, "writes": writing}
+"""What facts of a file have to be spelled like."""
 
 
 class Tree:
@@ -212,7 +216,7 @@ class Trees:
     def units(self, *words: str, tests: bool = False, **having: str) -> Iterator[Scope]:
         """The functions (and codes of modules) with the words in their file and the names in their facts; see
         :meth:`Module.units`. Only those are parsed."""
-        spelled = calling(having["calls"]) if "calls" in having else None
+        spelled = next((_SPELLED[field](name) for field, name in having.items() if field in _SPELLED), None)
         for tree, path in self.with_words(*words, tests=tests, spelled=spelled):
             facts = self._facts(tree, path)
             if facts and any(all(value in getattr(unit, field) for field, value in having.items()) for unit in facts.functions):  # fmt: skip
