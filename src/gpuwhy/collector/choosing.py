@@ -75,15 +75,17 @@ def with_suffix(name: str) -> str:
 
 
 def chosen(request: Request, candidates: Optional[List[Dict[str, Any]]]) -> Chosen:
-    """The named service, else the first candidate that is no container. Raises Absent and Failed."""
+    """The named service, else the first candidate; a container is examined in its own way. Raises Absent and Failed."""
     if request.get("pid"):
         return parse("pid:%s" % request["pid"])
     if request.get("unit"):
         return parse(str(request["unit"]))
-    for each in candidates or []:
-        if each.get("selector"):
-            return parse(str(each["selector"]))
-    raise Absent("no unit was named, and no failing one was found")
+    if not candidates:
+        raise Absent("no unit was named, and no failing one was found")
+    first = candidates[0]
+    if not first.get("selector"):
+        raise Absent("no unit was named; what failed most recently is the %s %s" % (first.get("kind"), first.get("name")))
+    return parse(str(first["selector"]))
 
 
 def is_named(request: Request) -> bool:

@@ -9,7 +9,9 @@ import msgspec
 from gpuwhy.diagnosis import completed, sign_literals
 from gpuwhy.investigate.binaries_asked import binary_facts, judged_again
 from gpuwhy.investigate.concluding import conclude
+from gpuwhy.investigate.examined_service import notes_on_services
 from gpuwhy.investigate.log import diagnose_logs, judged
+from gpuwhy.investigate.log_files import log_files
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner, confirmed
 from gpuwhy.logs import facts_in, journal_lines, read_stream
@@ -21,6 +23,7 @@ from gpuwhy.snapshot import (
     Session,
     Snapshot,
     decode,
+    denials,
     facts_of,
     failing_services,
     is_snapshot,
@@ -118,7 +121,7 @@ def _diagnosed(
             duration=probe.duration,
         )
     unit = _unit(snapshot)
-    logs = [*_logs(snapshot, unit), *more]
+    logs = [*_logs(snapshot, unit), *log_files(snapshot), *more]
     known = Facts()
     for log in logs:
         known = known.merged(facts_in(log))
@@ -170,25 +173,20 @@ def _logs(snapshot: Snapshot, unit: str) -> list[Log]:
 
 def _is_examined(snapshot: Snapshot) -> bool:
     """Whether enough was seen to say "no failure": the service's own words, or its manager's."""
-    journal, unit = snapshot.probe("journal"), snapshot.probe("unit")
-    return any(probe is not None and probe.status == "ok" for probe in (journal, unit))
+    told = (snapshot.probe(name) for name in ("journal", "unit", "service_log"))
+    return any(probe is not None and probe.status == "ok" for probe in told)
 
 
 def _notes(snapshot: Snapshot) -> list[str]:
     notes = []
-    candidates = failing_services(snapshot)
-    if len(candidates) > 1:
-        others = ", ".join(f"{each.name} ({each.state or each.kind})" for each in candidates[1:6])
-        notes.append(f"{candidates[0].name} was examined; also failing here: {others}. Choose with --unit.")
-    elif candidates:
-        notes.append(f"{candidates[0].name} was examined: it is the service that fails here.")
+    notes += notes_on_services(failing_services(snapshot))
     if not snapshot.is_complete:
         notes.append("The collection ended early; what is missing was not looked at, and does not read as absent.")
     for name in ("journal", "kernel_log", "gpus", "environment"):
         probe = snapshot.probe(name)
-        if probe is not None and probe.status in ("denied", "timed out", "failed"):
+        if probe is not None and probe.status in ("timed out", "failed"):
             notes.append(f"{name}: {probe.reason or probe.status} ({probe.status})")
-    return notes
+    return notes + denials(snapshot)
 
 
 class Excerpts:

@@ -13,6 +13,7 @@ from typing import Any
 from gpuwhy.model.evidence import Evidence, Place
 from gpuwhy.model.fact import Fact, Facts, Unknown
 from gpuwhy.model.host import Gpu, Resolution, ToolkitInstall
+from gpuwhy.snapshot.denials import allowed_by
 from gpuwhy.snapshot.document import Probe, Snapshot
 
 Reader = Callable[[Probe, Snapshot], Iterator[Fact]]
@@ -45,7 +46,9 @@ def facts_of(snapshot: Snapshot) -> Facts:
 def _why_nothing(probe: Probe | None) -> str:
     if probe is None:
         return "not asked"
-    return "" if probe.status == "ok" else f"{probe.reason or 'no answer'} ({probe.status})"
+    if probe.status == "ok":
+        return ""
+    return f"{probe.reason or 'no answer'} ({probe.status}{allowed_by(probe)})"
 
 
 def _fact(
@@ -290,6 +293,10 @@ def _unit(probe: Probe, _: Snapshot) -> Iterator[Fact]:
         f"{name} is {state}{result}",
         f"ActiveState={properties.get('ActiveState')} Result={properties.get('Result')} NRestarts={properties.get('NRestarts')}",
     )
+    manager = str(probe.value.get("manager") or "system")
+    if manager == "supervisord":
+        yield from _supervised(probe, properties, name)
+        return
     yield _fact(probe, "service.unit", name, f"the examined unit is {name}")
     yield _fact(probe, "service.result", properties.get("Result"), f"its result is {properties.get('Result')}")
     yield _fact(
@@ -319,14 +326,27 @@ def _unit(probe: Probe, _: Snapshot) -> Iterator[Fact]:
         [each["path"] for each in probe.value["environment_files"]],
         "its environment files",
     )
-    yield _fact(probe, "service.is_user", False, "a unit of the system manager")
-    yield _fact(
-        probe, "service.user", properties.get("User") or "root", f"it runs as {properties.get('User') or 'root'}"
-    )
+    owner = manager.removeprefix("user:") if manager.startswith("user:") else ""
+    whose = f"a unit of the systemd manager of {owner}" if owner else "a unit of the system manager"
+    yield _fact(probe, "service.is_user", bool(owner), whose)
+    user = owner or properties.get("User") or "root"
+    yield _fact(probe, "service.user", user, f"it runs as {user}")
+    yield from _start_command(probe, "unit's")
+
+
+def _supervised(probe: Probe, properties: dict[str, str], name: str) -> Iterator[Fact]:
+    yield _fact(probe, "service.supervisor_program", name, f"the examined service is supervisord's program {name}")
+    user = properties.get("User")
+    if user:
+        yield _fact(probe, "service.user", user, f"it runs as {user}")
+    yield from _start_command(probe, "program's")
+
+
+def _start_command(probe: Probe, whose: str) -> Iterator[Fact]:
     if probe.value["commands"]:
         line = shlex.join(probe.value["commands"][-1])
         yield _fact(probe, "service.exec_start", line, "its start command", line)
-        yield _fact(probe, "command", line, "the unit's start command", line)
+        yield _fact(probe, "command", line, f"the {whose} start command", line)
 
 
 def _process(probe: Probe, _: Snapshot) -> Iterator[Fact]:

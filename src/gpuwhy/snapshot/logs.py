@@ -13,7 +13,11 @@ FIELDS = ("time", "pid", "process", "priority", "origin", "text")
 
 
 class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A service that fails. ``kind``: ``systemd unit``, ``docker container`` ...; ``when`` in seconds since the epoch."""
+    """A service that fails, or (``is_failing`` false) one that runs.
+
+    ``kind`` is ``systemd unit``, ``user unit``, ``supervisord program``, ``docker container``, ``process``, ``log``;
+    ``selector`` what ``--unit`` takes to choose it; ``log`` the file it writes; ``when`` in seconds since the epoch.
+    """
 
     kind: str
     name: str
@@ -24,6 +28,18 @@ class Candidate(msgspec.Struct, frozen=True, omit_defaults=True):
     command: str = ""
     when: float | None = None
     is_engine: bool = False
+    is_failing: bool = True
+    selector: str = ""
+    log: str = ""
+    note: str = ""
+
+
+class ServiceLog(msgspec.Struct, frozen=True):
+    """A log file of the examined service, as far as it was taken: its path, its text, and when it was last written to."""
+
+    path: str
+    text: str
+    modified: float | None = None
 
 
 def journal_entries(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
@@ -38,6 +54,23 @@ def kernel_entries(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
     found = snapshot.value("kernel_log")
     if isinstance(found, dict):
         yield from _entries(found, "")
+
+
+def service_logs(snapshot: Snapshot) -> tuple[ServiceLog, ...]:
+    """The files that the examined service writes; of a long one its beginning and its end, with a line that says so."""
+    found = snapshot.value("service_log")
+    files = found.get("files") if isinstance(found, dict) else None
+    read = (_service_log(each) for each in (files if isinstance(files, list) else []))
+    return tuple(each for each in read if each is not None)
+
+
+def _service_log(value: Any) -> ServiceLog | None:
+    if not isinstance(value, dict) or not all(isinstance(value.get(key), str) for key in ("path", "head", "tail")):
+        return None
+    left_out, modified = value.get("left_out"), value.get("modified")
+    gap = f"[gpuwhy: {left_out} bytes are left out here]\n" if isinstance(left_out, int) and left_out > 0 else ""
+    when = float(modified) if isinstance(modified, (int, float)) and not isinstance(modified, bool) else None
+    return ServiceLog(value["path"], value["head"] + gap + value["tail"], when)
 
 
 def failing_services(snapshot: Snapshot) -> tuple[Candidate, ...]:

@@ -1,0 +1,28 @@
+"""In words: which service was examined, why this one, and what else could have been."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gpuwhy.snapshot.logs import Candidate
+
+
+def notes_on_services(candidates: Sequence[Candidate]) -> list[str]:
+    """The first candidate was examined; of the others those are named that fail too."""
+    if not candidates:
+        return []
+    first, failing = candidates[0], [each for each in candidates[1:] if each.is_failing]
+    if not first.is_failing:
+        told = f" ({first.note})" if first.note else ""
+        others = ", ".join(each.selector or each.name for each in candidates[1:6])
+        also = f"; also running: {others}. Choose with --unit." if others else "."
+        return [f"No service was found failing. {first.name} was examined, which runs{told}{also}"]
+    if not failing:
+        return [f"{first.name} was examined: it is the service that fails here."]
+    others = ", ".join(f"{_called(each)} ({each.state or each.kind})" for each in failing[:5])
+    return [f"{first.name} was examined; also failing here: {others}. Choose with --unit."]
+
+
+def _called(candidate: Candidate) -> str:
+    """What ``--unit`` takes; a system's unit by its plain name."""
+    return candidate.selector or candidate.name
