@@ -1,0 +1,11 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.applier.scratch import Scratch
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Scratch:
+    return Scratch(tmp_path)
