@@ -225,6 +225,7 @@ def told(files: Sequence[Candidate], locks: Sequence[Held], family: Sequence[int
                 "age": round(max(0.0, time.time() - each.first.st_mtime), 1),
                 "exists": each.second is not None,
                 "is_tried": each.is_tried,
+                "all_seen": os.geteuid() == 0,
                 "holders": [dict(brief(pid), own=pid in family) for pid in holders[:8]],
                 "waiters": waiters[:32],
             }

@@ -108,9 +108,8 @@ def _process(process: WatchedProcess) -> str:
 def _lock(lock: LockFile, seen: Observation) -> str:
     kind = "baton of torch" if lock.kind == "baton" else "flock"
     if not lock.holders:
-        held = (
-            f"there for {duration(lock.age)}, and no process has it open" if lock.kind == "baton" else "held by nobody"
-        )
+        who = "no process" if lock.all_seen else "none of the processes that this user may look into"
+        held = f"there for {duration(lock.age)}, and {who} has it open" if lock.kind == "baton" else "held by nobody"
         return f"lock file {lock.path} ({kind}): {held}"
     held = "; ".join(f"held by {holder_of(each, seen)}" for each in lock.holders)
     tried = "; a process tries to take it again and again" if lock.is_tried else ""

@@ -156,7 +156,8 @@ def _lock(view: View) -> Waiting | None:
         if lock.kind == "baton" and not lock.holders:
             if view.compilers_below(view.seen.pid):
                 continue
-            return _waits_for_lock(view, lock, waiter, "that nobody holds: it is left over from an earlier build", True)
+            nobody = "that nobody holds" if lock.all_seen else "that nobody holds, as far as this user can see"
+            return _waits_for_lock(view, lock, waiter, f"{nobody}: it is left over from an earlier build", True)
         holder = next(iter(strangers), None) or next(iter(lock.holders), None)
         if holder is None:
             continue

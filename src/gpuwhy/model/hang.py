@@ -111,7 +111,7 @@ class LockFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """A lock file of a build. ``kind`` is ``flock`` or ``baton`` (torch's: it locks by being there).
 
     ``age`` is in seconds since its last change. ``is_tried``: somebody tried to take it between the looks. ``waiters``
-    wait for it in the kernel.
+    wait for it in the kernel. ``all_seen``: every process was asked whether it has the file open (only root may).
     """
 
     path: str
@@ -119,6 +119,7 @@ class LockFile(msgspec.Struct, frozen=True, omit_defaults=True):
     age: float = 0.0
     exists: bool = True
     is_tried: bool = False
+    all_seen: bool = False
     holders: tuple[OtherProcess, ...] = ()
     waiters: tuple[int, ...] = ()
 

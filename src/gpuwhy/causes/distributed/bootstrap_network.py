@@ -86,6 +86,7 @@ class Lead(msgspec.Struct, frozen=True):
             ("waiting for clients", "rendezvoustimeouterror", "rendezvousconnectionerror", "clients joined"),
             r"Timed out after \d{1,6} seconds waiting for clients|RendezvousTimeoutError|RendezvousConnectionError",
         ),
+        says("no-answer", "syn_sent", r"^connection of process \d{1,10} to (?P<host>[\w.:]{2,60}):(?P<port>\d{1,5}): SYN_SENT"),
         says("internal-error", ("internal error - please report", "ncclinternalerror"), r"internal error - please report this issue to the NCCL|ncclInternalError"),
         says("using", ("bootstrap : using", "bootstrap: using", "net/socket : using"), r"(?:Bootstrap ?:|NET/Socket ?:) ?Using"),
     ],
@@ -188,7 +189,18 @@ def _lead(case: Case, asked: Order) -> Lead | None:
         found = _of_ranks(case, kind, signs)
         if found is not None:
             return found
-    return _silence(case, asked) or _unnamed(case)
+    return _unanswered(case) or _silence(case, asked) or _unnamed(case)
+
+
+def _unanswered(case: Case) -> Lead | None:
+    """A live process whose connection to the meeting point is not answered: not even refused, so no peer's death."""
+    match = case.found("no-answer")
+    if match is None or match.place.source != "process":
+        return None
+    stack = (line.text[:400] for log, line in case.lines() if log.kind == "process" and line.text.startswith("    "))
+    is_meeting = any(_RANKS_MEET.search(text) for text in stack)
+    is_named = str(case.facts.value("env.MASTER_ADDR")) == match.group("host") or str(case.facts.value("env.MASTER_PORT")) == match.group("port")  # fmt: skip
+    return Lead(of(match), "route", Certainty.LIKELY, 65, "network") if is_meeting or is_named else None
 
 
 def _unnamed(case: Case) -> Lead | None:

@@ -17,13 +17,17 @@ from gpuwhy.model.fact import Fact, Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.host import Environment, Packages
 from gpuwhy.model.loading import Loadings
-from gpuwhy.model.remedy import NotARemedy, Remedy
+from gpuwhy.model.remedy import NotARemedy, Remedy, Survives
 
 _SO = r"(?<![^\s'\"(])(?P<path>(?:[A-Za-z]:)?[^\s'\"():]{1,500}\.(?:so|pyd|cubin|dll)(?:\.[\w.]{1,40})?)"
 _COMPILER = re.compile(
     r"\b(?:nvcc|cicc|cudafe\+\+|ptxas|cc1plus|cc1|ninja|g\+\+|c\+\+|gcc|clang|compile_worker|cl\.exe)\b", re.IGNORECASE
 )
 _INTERRUPTED = re.compile(r"KeyboardInterrupt|SIGINT|\^C|py-spy|Thread 0x|Timeout|timed out", re.IGNORECASE)
+_NOBODY_WORKS = re.compile(
+    r"held by process \d{1,10}(?:, which is no longer there| \(.{0,100}?\), state [TtZ] |.{0,200}, 0\.0\d s of CPU in \d{1,3}\.\d s, no compiler runs below it)|(?:no process|may look into) has it open"
+)
+"""What the line of a lock says when its holder is gone, stopped or idle, or when it has none."""
 _WRITES_BUILD_FILE_ONCE = ("0.4.0", "0.6.12")
 """FlashInfer releases (first, first after) that leave an existing build.ninja as it is; read in the source, measured with 0.6.9."""
 
@@ -42,6 +46,7 @@ class Leftover(msgspec.Struct, frozen=True):
     "jit-cache-stale",
     family="Toolchain",
     signs=[
+        says("held-lock", "lock file", r"^lock file (?P<path>.{1,1000}) \((?P<kind>flock|baton of torch)\): (?P<held>.{1,400})"),
         says("baton-call", "baton.wait()"),
         says(
             "baton",
@@ -114,7 +119,7 @@ def jit_cache_stale(case: Case, packages: Packages | Unknown, environment: Envir
         evidence=(quoted, *host, *_toolkit_evidence(left, environment)),
         explains=case.explains(left.match),
         missing=_missing(case, left, certainty),
-        rivals=_RIVALS.get(left.kind, ()),
+        rivals=() if certainty is Certainty.PROVEN and left.match.sign == "held-lock" else _RIVALS.get(left.kind, ()),
         remedies=_remedies(left, component),
         not_remedies=_IN_VAIN,
         strength=35 if left.cache is None else 92 if left.match.sign == "foreign-libc" else _STRENGTH[left.kind],
@@ -129,7 +134,7 @@ _RIVALS = {
     "old-rules": ("toolkit-path-wrong",),
 }
 _KINDS = {
-    "baton-call": "lock", "baton": "lock", "filelock": "lock", "waits-for-lock": "lock", "truncated": "broken", "garbled": "broken", "said-corrupt": "broken",
+    "held-lock": "lock", "baton-call": "lock", "baton": "lock", "filelock": "lock", "waits-for-lock": "lock", "truncated": "broken", "garbled": "broken", "said-corrupt": "broken",
     "foreign-symbol": "foreign", "foreign-libc": "foreign", "module-gone": "gone", "entry-gone": "gone", "old-rules": "old-rules", "nvcc-run": "old-rules",
 }  # fmt: skip
 
@@ -166,6 +171,9 @@ def _leftover(
     if by_path is not None and by_path.name in ("huggingface", "flashinfer-cubin"):
         return None
     code = caches.cache_of_code(tuple(frame.path for frame in match.frames)) or _cache_in_dump(case, match)
+    if match.sign == "held-lock":
+        by_path = by_path or (code if "baton" in str(match.group("kind")) else None)
+        return Leftover(match, kind, path, by_path or code) if _is_left(match) and (by_path or code) else None
     if match.sign == "nvcc-run":
         return _old_rules(case, match, packages, environment)
     if match.sign == "said-corrupt":
@@ -182,6 +190,12 @@ def _leftover(
     if by_path is None or re.search(r"/bin/nvcc\b", path) or (kind == "gone" and _built_in_vain(case, match)):
         return None
     return Leftover(match, kind, path, by_path)
+
+
+def _is_left(match: Match) -> bool:
+    """Whether what was seen on the host is a lock that nobody works under: its holder is stopped or gone, or there is none."""
+    held = match.group("held") or ""
+    return match.place.source == "process" and _NOBODY_WORKS.search(held) is not None
 
 
 def _entered_cache(case: Case, match: Match) -> JitCache | None:
@@ -241,6 +255,8 @@ def _evidence_of(processes: Fact | Unknown, quote: str) -> tuple[Evidence, ...]:
 
 
 def _certainty(case: Case, left: Leftover, processes: Fact | Unknown) -> Certainty:
+    if left.match.sign == "held-lock":
+        return _certainty_of_held(case, left)
     if left.kind == "lock":
         if isinstance(processes, Fact):
             return Certainty.PROVEN if left.match.sign.startswith("baton") else Certainty.LIKELY
@@ -254,6 +270,15 @@ def _certainty(case: Case, left: Leftover, processes: Fact | Unknown) -> Certain
     if left.match.sign == "foreign-libc" and left.cache is not None:
         return Certainty.PROVEN  # what was compiled here would have been linked against the C library of here
     return Certainty.LIKELY
+
+
+def _certainty_of_held(case: Case, left: Leftover) -> Certainty:
+    """Proven where holder and waiting were both seen. A lock without holder may be held in another container or host."""
+    text = left.match.text
+    if re.search(r"waited for in the kernel|tries to take it", text):
+        return Certainty.PROVEN
+    is_in_baton = case.found("baton-call", "baton") is not None
+    return Certainty.PROVEN if is_in_baton and "and no process has it open" in text else Certainty.LIKELY
 
 
 def _component(case: Case, left: Leftover) -> str:
@@ -275,6 +300,8 @@ def _what_it_shows(left: Leftover) -> str:
 
 def _title(left: Leftover, component: str) -> str:
     name = left.cache.name if left.cache is not None else "JIT"
+    if _holder(left):
+        return f"{component} waits for a lock in the {name} cache whose holder, process {_holder(left)}, does not build"
     return {
         "lock": f"{component} waits for a lock in the {name} cache that no build holds any more",
         "broken": f"An entry of the {name} cache is half-written or damaged",
@@ -292,9 +319,14 @@ def _chain(left: Leftover, quoted: Evidence, host: tuple[Evidence, ...]) -> tupl
         "gone": ("Another process, a cleaner of temporary files or a failed build left the entry incomplete", inferred("nothing in the log tells which")),
         "old-rules": ("CUDA_HOME was changed, and the old build file was kept", inferred("read in the released source")),
     }[left.kind]  # fmt: skip
+    if _holder(left):
+        first = ("The process that took the lock is stopped, idle or gone, and does not give it back", quoted)
+    then = ("This run finds the entry by its key and takes it for good", inferred("read in the released source"))
+    if left.match.sign == "held-lock":
+        then = ("This run waits until the lock is free, without a limit", inferred("read in the released source"))
     return (
         Link(*first),
-        Link("This run finds the entry by its key and takes it for good", inferred("read in the released source")),
+        Link(*then),
         Link({"lock": "It waits for ever"}.get(left.kind, "It fails where it uses the entry"), quoted),
     )
 
@@ -318,7 +350,8 @@ def _missing(case: Case, left: Leftover, certainty: Certainty) -> tuple[Missing,
 
 def _remedies(left: Leftover, component: str) -> tuple[Remedy, ...]:
     name = left.cache.name if left.cache is not None else "torch_extensions"
-    remedies = [
+    held = _of_holder(left)
+    remedies = held or [
         Remedy(
             kind="cache",
             name=name,
@@ -340,6 +373,29 @@ def _remedies(left: Leftover, component: str) -> tuple[Remedy, ...]:
             )
         )
     return tuple(remedies)
+
+
+def _holder(left: Leftover) -> str:
+    """The process that holds the lock, where it was seen on the host."""
+    found = re.search(r"held by process (\d{1,10})", left.match.group("held") or "")
+    return found[1] if found is not None else ""
+
+
+def _of_holder(left: Leftover) -> list[Remedy]:
+    """The smallest change where a living process holds the lock: let it go on, or end it; the lock goes with it."""
+    pid = _holder(left)
+    if not pid or "no longer there" in (left.match.group("held") or ""):
+        return []
+    is_stopped = re.search(r"state [Tt] ", left.match.group("held") or "") is not None
+    go_on = f"kill -CONT {pid}" if is_stopped else f"kill {pid}"
+    said = "Let it go on, or end it" if is_stopped else "End it, after a look at what it is"
+    return [
+        Remedy(
+            kind="service", name=f"process {pid}", value="continue" if is_stopped else "stop",
+            summary=f"{said}: process {pid} holds the lock, and gives it back when it ends", commands=(f"ps -fp {pid}", go_on),
+            cost="that process goes on with, or loses, its build", survives=Survives(restart=None, upgrade=None, reboot=None),
+        )
+    ]  # fmt: skip
 
 
 _IN_VAIN = (
