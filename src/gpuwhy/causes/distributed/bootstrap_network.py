@@ -367,7 +367,7 @@ def _root(lead: Lead) -> str:
 
 
 def _explains(case: Case, lead: Lead) -> tuple[int, ...]:
-    ids = set(case.explains(*case.all("no-interface", "no-family", "not-our-address", "no-route", "client-timeout", "no-name", "mesh", "absent")))  # fmt: skip
+    ids = set(case.explains(*case.all("no-interface", "no-family", "not-our-address", "no-route", "client-timeout", "no-name", "mesh", "absent", "no-answer")))  # fmt: skip
     primary = case.incident.primary_event
     if primary is not None and (lead.kind == "silent" or "nccl" in primary.text.lower()):
         ids.add(primary.id)
