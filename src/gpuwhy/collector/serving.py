@@ -123,6 +123,16 @@ def _stat(path: str, _request: Dict[str, Any]) -> Dict[str, Any]:
     }
 
 
+def _search(path: str, request: Dict[str, Any]) -> Dict[str, Any]:
+    """Which Python files of a package hold words; see :mod:`gpuwhy.collector.searching`."""
+    if PRIVATE.search(path + "/") or PRIVATE.search(os.path.realpath(path) + "/"):
+        raise Denied("%s is not a folder that this program searches" % path)
+    # most runs search nothing
+    from gpuwhy.collector import searching
+
+    return searching.search(path, request)
+
+
 def _of_binary(path: str, request: Dict[str, Any], values: Dict[str, Any]) -> Dict[str, Any]:
     """What the readers of binaries say. They tell of headers and names, so a program without a suffix may be asked too."""
     for each in (path, os.path.realpath(path)):
@@ -148,4 +158,4 @@ def _waiting(request: Dict[str, Any]) -> Dict[str, Any]:
 
 ASKS_OF_BINARIES = ("inspect", "loading")
 
-ASKS = {"read": _read, "bytes": _bytes, "list": _list, "stat": _stat}
+ASKS = {"read": _read, "bytes": _bytes, "list": _list, "stat": _stat, "search": _search}

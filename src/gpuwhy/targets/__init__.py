@@ -1,7 +1,7 @@
 """Reaches the place where the stack runs: this machine, a host over the user's OpenSSH, or a file that stands for one."""
 
 from gpuwhy.targets.file import PathTarget
-from gpuwhy.targets.interface import Ask, Connection, FileTarget, HostTarget, Reply, Target, TargetError
+from gpuwhy.targets.interface import Ask, Connection, FileTarget, HostTarget, Query, Reply, Target, TargetError
 from gpuwhy.targets.where import parse_where
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "FileTarget",
     "HostTarget",
     "PathTarget",
+    "Query",
     "Reply",
     "Target",
     "TargetError",

@@ -20,13 +20,20 @@ class TargetError(Exception):
         return f"{self.message}\n{self.advice}" if self.advice else self.message
 
 
+class Query(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Of a ``search``: files that hold all ``words``, and in which ``pattern`` (a regular expression over bytes) is found."""
+
+    words: tuple[str, ...] = ()
+    pattern: str = ""
+
+
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     """One request to a live target after the collection.
 
     ``ask`` is ``read`` (lines ``first`` to ``last`` of a text file, from 1, inclusive), ``bytes`` (``length`` bytes
     from ``offset``), ``list`` (the names in a folder), ``stat``, ``inspect`` (what a binary, or each of a folder, has code
-    for and needs), ``loading`` (what would come of loading a library as the service would) or ``waiting`` (what a
-    process waits for, given as ``/proc/PID``).
+    for and needs), ``loading`` (what would come of loading a library as the service would), ``waiting`` (what a
+    process waits for, given as ``/proc/PID``), and ``search`` (which Python files of a package answer ``queries``).
     """
 
     ask: str
@@ -35,6 +42,7 @@ class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
     last: int | None = None
     offset: int | None = None
     length: int | None = None
+    queries: tuple[Query, ...] = ()
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):

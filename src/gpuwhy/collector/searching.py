@@ -1,0 +1,133 @@
+"""Which Python files of a package hold words: so that "it is nowhere else" can be said of a whole package without sending it.
+
+    {"ask": "search", "path": "/opt/venv/lib/python3.12/site-packages/flashinfer",
+     "queries": [{"words": []}, {"words": ["TARGET_CUDA_ARCHS"], "pattern": "..."}]}
+
+A query without words lists every Python file. ``pattern`` is a regular expression over the bytes of a file; it is tried on
+files that hold all the words. Files are read one after the other and nothing is kept.
+"""
+
+import os
+import re
+import time
+from typing import Any, Dict, Iterator, List, Pattern, Tuple
+
+from gpuwhy.collector.probing import Absent, Failed, NoValue
+from gpuwhy.collector.reading import read_bytes
+
+MOST_FILES = 30000
+
+MOST_BYTES = 4 << 20
+"""Of one file; what is larger is data, and named."""
+
+MOST_FOUND = 400
+"""Paths of one answer; a listing may have all."""
+
+MOST_QUERIES = 400
+
+SECONDS = 20.0
+
+Query = Tuple[List[bytes], List["Pattern[bytes]"]]
+
+
+def search(path: str, request: Dict[str, Any]) -> Dict[str, Any]:
+    """For each query the files that answer it, by paths below the folder of ``path``, with how many there are.
+
+    ``stamps`` gives size and time of change of each file that is named. ``is_complete`` is false when the time or the
+    number of files did not suffice; ``left_out`` names files that were not read, each with its reason.
+    """
+    queries = [_query(each) for each in _listed(request.get("queries"))[:MOST_QUERIES]]
+    top = os.path.dirname(path)
+    found: List[List[str]] = [[] for _ in queries]
+    left_out: List[str] = []
+    stamps: Dict[str, List[float]] = {}
+    until = time.monotonic() + SECONDS
+    files, is_complete = 0, True
+    reads = any(words or patterns for words, patterns in queries)
+    for file in _python_files(path, left_out):
+        if files >= MOST_FILES or time.monotonic() > until:
+            is_complete = False
+            break
+        name = os.path.relpath(file, top)
+        files += 1
+        text = _text(file, name, left_out) if reads else b""
+        for number, query in enumerate(queries):
+            if _holds(text, query):
+                found[number].append(name)
+                if any(query) and name not in stamps:
+                    stamps[name] = _stamp(file)
+    if not files:
+        raise Absent("%s: no Python file" % path)
+    answers = [
+        {"count": len(each), "paths": sorted(each)[: MOST_FOUND if any(query) else MOST_FILES]}
+        for each, query in zip(found, queries)
+    ]
+    return {
+        "path": path,
+        "files": files,
+        "is_complete": is_complete,
+        "left_out": left_out[:50],
+        "found": answers,
+        "stamps": {name: stamps[name] for each in answers for name in each["paths"] if name in stamps},
+    }
+
+
+def _listed(value: Any) -> List[Any]:
+    if not isinstance(value, list):
+        raise Failed("a search needs queries")
+    return value
+
+
+def _query(asked: Any) -> Query:
+    words = [str(word).encode("utf-8", "replace") for word in (asked.get("words") or [])]
+    pattern = asked.get("pattern")
+    try:
+        patterns = [re.compile(rb"(?<![A-Za-z0-9_])" + re.escape(word) + rb"(?![A-Za-z0-9_])") for word in words]
+        if pattern:
+            patterns.append(re.compile(str(pattern).encode("utf-8", "replace")))
+    except re.error as error:
+        raise Failed("the pattern %r is none: %s" % (pattern, error))
+    return words, patterns
+
+
+def _holds(text: bytes, query: Query) -> bool:
+    words, patterns = query
+    return all(word in text for word in words) and all(pattern.search(text) for pattern in patterns)
+
+
+def _python_files(path: str, left_out: List[str]) -> Iterator[str]:
+    """Links that lead out of the folder, and linked folders, are not followed: they may be a circle."""
+    if path.endswith(".py") and os.path.isfile(path):
+        yield path
+        return
+    inside = os.path.realpath(path) + os.sep
+    for folder, folders, names in os.walk(path, onerror=lambda error: left_out.append(str(error))):
+        folders[:] = sorted(name for name in folders if name != "__pycache__")
+        for name in sorted(names):
+            if not name.endswith(".py"):
+                continue
+            file = os.path.join(folder, name)
+            if os.path.islink(file) and not os.path.realpath(file).startswith(inside):
+                left_out.append("%s: a link that is not followed" % os.path.relpath(file, os.path.dirname(path)))
+            else:
+                yield file
+
+
+def _text(file: str, name: str, left_out: List[str]) -> bytes:
+    try:
+        text = read_bytes(file, MOST_BYTES + 1)
+    except NoValue as why:
+        left_out.append("%s: %s" % (name, why.reason))
+        return b""
+    if len(text) > MOST_BYTES:
+        left_out.append("%s: more than %d MB" % (name, MOST_BYTES >> 20))
+        return b""
+    return text
+
+
+def _stamp(file: str) -> List[float]:
+    try:
+        described = os.stat(file)
+    except OSError:
+        return []
+    return [described.st_size, round(described.st_mtime, 3)]
