@@ -7,17 +7,30 @@ from typing import Protocol
 import msgspec
 
 
+class DropIn(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A drop-in file of a systemd unit, of ours: what the command lines of its change write.
+
+    ``lines`` stand under ``[Service]`` in ``NAME.conf``; ``values``, where it is not empty, is the line of ``NAME.env``
+    beside it, which ``lines`` name.
+    """
+
+    name: str
+    lines: tuple[str, ...]
+    values: str = ""
+
+
 class Change(msgspec.Struct, frozen=True, omit_defaults=True):
     """Command lines for a POSIX shell that make a change, take it back, and show that it took effect.
 
     ``commands`` empty: this place gives no exact way; ``limits`` then says what to do by hand. A line that starts
-    with ``#`` is an instruction to a person, never an effect.
+    with ``#`` is an instruction to a person, never an effect. ``drop_in``: the same change as a file, where it is one.
     """
 
     commands: tuple[str, ...] = ()
     undo: tuple[str, ...] = ()
     check: tuple[str, ...] = ()
     limits: tuple[str, ...] = ()
+    drop_in: DropIn | None = None
 
 
 class ServicePlace(Protocol):

@@ -6,7 +6,7 @@ import re
 import shlex
 
 from gpuwhy.remedies import unit_file
-from gpuwhy.remedies.change import Change
+from gpuwhy.remedies.change import Change, DropIn
 from gpuwhy.remedies.container_run import ENGINES, ContainerRun
 from gpuwhy.remedies.setting import Setting
 
@@ -48,7 +48,9 @@ class SystemdUnit:
         setting = f"EnvironmentFile={named}/{self._setting.unit.replace('%', '%%')}.d/50-gpuwhy-{name}.env"
         change = self._drop_in(f"50-gpuwhy-{name}", (setting,), checks[-1:], limits, extra_file=values)
         written = f"printf '%s\\n' {shlex.quote(line)} > {values}"
-        return Change((change.commands[0], written, *change.commands[1:]), change.undo, change.check, change.limits)
+        drop_in = DropIn(f"50-gpuwhy-{name}", (setting,), line)
+        commands = (change.commands[0], written, *change.commands[1:])
+        return Change(commands, change.undo, change.check, change.limits, drop_in)
 
     def unset_variable(self, name: str) -> Change:
         run = unit_file.container_run(self._setting.exec_start)
@@ -142,6 +144,7 @@ class SystemdUnit:
             ),
             check=check,
             limits=limits,
+            drop_in=DropIn(name, lines),
         )
 
     def _variable_checks(self, name: str, value: str) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def written_for(remedy: Remedy, setting: Setting) -> Remedy:
     value quoted. They stay empty when the value only describes what to look for, or when the place gives no way.
     """
     place = place_of(setting)
-    change = _change(remedy, setting, place)
+    change = change_of(remedy, setting, place)
     checks = [*change.check, *(_check(line, setting, place) for line in remedy.check)]
     return msgspec.structs.replace(
         remedy,
@@ -64,7 +64,8 @@ def place_of(setting: Setting) -> ServicePlace:
             return Shell(setting) if command is None or run is None else TypedContainer(command, run)
 
 
-def _change(remedy: Remedy, setting: Setting, place: ServicePlace) -> Change:
+def change_of(remedy: Remedy, setting: Setting, place: ServicePlace) -> Change:
+    """What a remedy means at a place, apart from the commands that its cause may have written itself."""
     name, value = remedy.name, remedy.value
     match remedy.kind:
         case "env" if is_variable(name):
