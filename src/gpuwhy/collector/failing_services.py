@@ -226,7 +226,7 @@ def _supervised(notes: Notes) -> List[Dict[str, Any]]:
     """Programs of supervisord that gave up, keep failing, or ended by themselves."""
     found: List[Dict[str, Any]] = []
     for program in supervisord.programs(notes):
-        if program.state not in supervisord.FAILED_STATES:
+        if not program.is_failing:
             continue
         words = " ".join(program.command)
         named = "%s %s" % (program.full_name, words)
@@ -237,7 +237,7 @@ def _supervised(notes: Notes) -> List[Dict[str, Any]]:
                 "selector": Chosen(SUPERVISOR, program.full_name).selector,
                 "state": ("%s %s" % (program.state, program.detail)).strip(),
                 "result": "",
-                "restarts": 0,
+                "restarts": program.crashes,
                 "status": "",
                 "command": words[:1000],
                 "is_engine": bool(ENGINE.search(named.lower()) or PYTHON.search(words)),

@@ -45,7 +45,8 @@ class Installation:
 
 
 class Program:
-    """A ``[program:NAME]`` section. ``logs`` are the files that its output goes to, standard error last."""
+    """A ``[program:NAME]`` section. ``logs`` are the files that its output goes to, standard error last; ``crashes`` how
+    often supervisord's log has it ending unexpectedly since supervisord was started."""
 
     def __init__(self, name: str, group: str, options: Dict[str, str], installation: Installation) -> None:
         self.name = name
@@ -55,6 +56,12 @@ class Program:
         self.logs: List[str] = []
         self.state = ""
         self.detail = ""
+        self.crashes = 0
+
+    @property
+    def is_failing(self) -> bool:
+        """Given up, waiting for its next try, ended; or up again after it had died unexpectedly."""
+        return self.state in FAILED_STATES or (self.crashes > 0 and self.state in ("STARTING", "RUNNING"))
 
     @property
     def full_name(self) -> str:
@@ -146,8 +153,8 @@ def _absolute(path: str, pid: int) -> str:
 
 
 def _parsed(path: str, notes: Notes) -> Optional[configparser.RawConfigParser]:
-    """Comments begin with `` ;`` behind a value, as supervisord has it; a file that it would refuse gives nothing."""
-    parser = configparser.RawConfigParser(inline_comment_prefixes=(" ;", "\t;"), strict=False)
+    """Comments begin with a semicolon behind a blank, as supervisord has it; a file that it would refuse gives nothing."""
+    parser = configparser.RawConfigParser(inline_comment_prefixes=(";",), strict=False)
     try:
         parser.read_string(read_text(path))
     except Denied as why:
@@ -253,12 +260,13 @@ def _logs(program: Program, folder: str) -> List[str]:
 
 def _states(installation: Installation, listed: List[Program], notes: Notes) -> Dict[str, Tuple[str, str]]:
     """State and detail of each program by its full name, from the client, else from supervisord's log."""
+    by_log = _by_log(installation, listed, notes)
     try:
         found = _by_client(installation, notes)
     except NoValue as why:
         notes.remark(why.reason)
         found = {}
-    return found or _by_log(installation, listed, notes)
+    return found or by_log
 
 
 def _by_client(installation: Installation, notes: Notes) -> Dict[str, Tuple[str, str]]:
@@ -284,7 +292,7 @@ def _by_client(installation: Installation, notes: Notes) -> Dict[str, Tuple[str,
 
 
 def _by_log(installation: Installation, listed: List[Program], notes: Notes) -> Dict[str, Tuple[str, str]]:
-    """The last event of each program in supervisord's log."""
+    """The last event of each program in supervisord's log; counts their crashes on the way."""
     main = _parsed(installation.configuration, notes)
     path = main.get("supervisord", "logfile", fallback="").strip() if main is not None else ""
     if not path.startswith("/"):
@@ -298,17 +306,23 @@ def _by_log(installation: Installation, listed: List[Program], notes: Notes) -> 
     except (NoValue, OSError):
         return {}
     notes.source(path)
-    full = {program.name: program.full_name for program in listed}
+    by_name = {program.name: program for program in listed}
     found: Dict[str, Tuple[str, str]] = {}
     for line in text.splitlines():
+        if "supervisord started with pid" in line[:200]:
+            for program in listed:
+                program.crashes = 0
         event = EVENT.match(line[:600])
         if event is None:
             continue
+        if "not expected" in (event.group("how") or "") and event.group("exited") in by_name:
+            by_name[event.group("exited")].crashes += 1
         for key, state in (("fatal", "FATAL"), ("exited", "EXITED"), ("running", "RUNNING"), ("stopped", "STOPPED"), ("spawned", "STARTING")):  # fmt: skip
             name = event.group(key)
             if name:
                 detail = event.group("how") or ("pid %s" % event.group("pid") if event.group("pid") else "")
-                found[full.get(name, name)] = (state, "%s, by supervisord's log at %s" % (detail or state.lower(), event.group("time")))  # fmt: skip
+                full = by_name[name].full_name if name in by_name else name
+                found[full] = (state, "%s, by supervisord's log at %s" % (detail or state.lower(), event.group("time")))  # fmt: skip
     return found
 
 

@@ -43,15 +43,20 @@ def unit(request: Request, notes: Notes, candidates: Optional[List[Dict[str, Any
         whose = "systemd knows no unit %s" % name if manager is None else "the systemd manager of %s knows no unit %s" % (manager.user, name)  # fmt: skip
         raise Absent(whose + _similar(name, manager))
     command = commands_of(properties.get("ExecStart", ""))
+    given = _manager_environment(notes, manager)
+    if manager is not None:
+        properties["User"] = manager.user
+    # A user's manager hands its whole environment on, the system's next to nothing.
+    inherited = given if manager is not None else {}
     return {
         "name": name,
         "manager": "user:%s" % manager.user if manager else "system",
         "uid": manager.uid if manager else None,
         "properties": {key: value for key, value in properties.items() if value not in ("", "[not set]")},
         "commands": command,
-        "environment": assignments(properties.get("Environment", "")),
+        "environment": dict(inherited, **assignments(properties.get("Environment", ""))),
         "environment_files": _environment_files(properties.get("EnvironmentFiles", ""), notes),
-        "manager_environment": _manager_environment(notes, manager),
+        "manager_environment": given,
         "files": _files(properties, notes),
     }
 
