@@ -166,6 +166,10 @@ class ReadPackage(msgspec.Struct, frozen=True):
     is_complete: bool = True
     not_understood: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    installed: int = 0
+    """Python files that it has on the target; ``files`` of them were fetched, the others searched for words there."""
+    place: str = ""
+    """The target, and the folder of the package there."""
 
 
 class Scope(msgspec.Struct, frozen=True):

@@ -88,7 +88,7 @@ def _kind(binding: Binding) -> str:
 def _everywhere(trees: Trees, name: str) -> Iterator[FoundSymbol]:
     """The modules of the trees that define a name, and modules of that name."""
     for tree in trees:
-        for path in tree.paths:
+        for path in tree.known:
             stem = path.removesuffix(".py").removesuffix("/__init__").rpartition("/")[2]
             if stem == name and not is_test(path):
                 module = tree.module(path)
@@ -111,7 +111,7 @@ def _nearest(resolver: Resolver, home: Module | None, module: str, name: str) ->
         return difflib.get_close_matches(name, sorted(known)[:_MAX_NAMES], 5, 0.7)
     tree = resolver.trees.open(module.partition(".")[0])
     modules = (
-        [path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in tree.paths] if tree else []
+        [path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in tree.known] if tree else []
     )
     return difflib.get_close_matches(module, modules[:_MAX_NAMES], 5, 0.7)
 

@@ -35,8 +35,8 @@ def file_of(trees: Trees, path: str) -> tuple[Tree, str] | None:
     for start in range(len(parts) - 1):
         tail = "/".join(parts[start:])
         for tree in trees:
-            found = [each for each in tree.paths if each == tail or (start == 0 and each.endswith("/" + tail))]
-            if len(found) == 1:
+            found = [each for each in tree.known if each == tail or (start == 0 and each.endswith("/" + tail))]
+            if len(found) == 1 and (not isinstance(tree.root, FedRoot) or tree.root.knows(found[0])):
                 return tree, found[0]
     return None
 

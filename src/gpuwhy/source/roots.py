@@ -145,7 +145,8 @@ class FedRoot:
     """A package whose files come one after the other, from another machine for instance.
 
     ``listing`` names what is installed there when that is known; ``wanted`` are the files that were asked for and had
-    not come yet: fetch them, ``feed`` them, ask again.
+    not come yet: fetch them, ``feed`` them, ask again. ``installed`` is how many Python files the package has where it
+    stands, as far as that is known, and ``place`` says where that is.
     """
 
     def __init__(self, package: str, version: str = "", listing: Iterable[str] = (), is_complete: bool = False) -> None:
@@ -153,6 +154,8 @@ class FedRoot:
         self.version = version
         self.is_complete = is_complete
         self.left_out: tuple[str, ...] = ()
+        self.installed = 0
+        self.place = ""
         self._listing = set(listing)
         self._texts: dict[str, bytes] = {}
         self._wanted: dict[str, None] = {}
@@ -175,9 +178,16 @@ class FedRoot:
             self._wanted[path] = None
         return False
 
-    def search(self, words: Sequence[str], spelled: re.Pattern[bytes] | None = None) -> None:
-        """Told of every search: which files hold all the words, and ``spelled``. A root that can have them looked for
-        where they stand wants those that it finds; this one knows only what it was fed."""
+    @property
+    def listed(self) -> frozenset[str]:
+        """The paths that are known to be installed, here or not."""
+        return frozenset(self._listing) | frozenset(self._texts)
+
+    def search(self, words: Sequence[str], spelled: re.Pattern[bytes] | None = None) -> int:
+        """Told of every search: how many files hold all the words, and ``spelled``. A root that can have them looked
+        for where they stand wants those that it finds; this one knows only what it was fed, and says 0."""
+        del words, spelled
+        return 0
 
     def read(self, path: str) -> bytes:
         try:

@@ -11,7 +11,6 @@ import heapq
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
 
 from gpuwhy.source import spelling
 from gpuwhy.source.conditions import Condition, path_conditions
@@ -723,7 +722,7 @@ class Slicer:
         found: list[Scope] = []
         candidates: list[tuple[Tree, str, str]] = []
         trees, spelled = self.resolver.trees, spelling.owning(name)
-        if len(list(islice(trees.with_words(name, spelled=spelled), _MAX_OWNING_FILES))) == _MAX_OWNING_FILES:
+        if trees.holding(name, spelled=spelled, most=_MAX_OWNING_FILES) == _MAX_OWNING_FILES:
             return None
         for tree, path, facts in trees.facts_with(name, spelled=spelled):
             declared = {each.qualname for each in facts.classes if name in each.members}

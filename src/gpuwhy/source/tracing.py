@@ -446,7 +446,8 @@ def read_package(tree: Tree) -> ReadPackage:
         for path, facts in tree.not_understood.items()
     )
     root = tree.root
-    return ReadPackage(root.package, root.version, len(tree.files), tree.parsed, root.is_complete, gaps[:20], root.left_out[:20])  # fmt: skip
+    there = (root.installed, root.place) if isinstance(root, FedRoot) else (0, "")
+    return ReadPackage(root.package, root.version, len(tree.files), tree.parsed, root.is_complete, gaps[:20], root.left_out[:20], *there)  # fmt: skip
 
 
 def _requirements(conditions: list[Condition]) -> tuple[Requirement, ...]:

@@ -8,6 +8,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 from gpuwhy.source import facts as facts_module
 from gpuwhy.source.cache import Cache
@@ -72,6 +73,9 @@ class Tree:
             except ValueError:
                 pass
         index = WordIndex.of(self._texts())
+        if isinstance(self.root, FedRoot):
+            # of a part that grows with every round
+            return index
         self._cache.put("words", signature.hexdigest(), index.encoded())
         return index
 
@@ -94,6 +98,16 @@ class Tree:
         for path in self._with_words(words):
             if spelled is None or self._is_spelled(path, spelled):
                 yield path
+
+    def holding(self, words: Sequence[str], spelled: re.Pattern[bytes] | None, most: int) -> int:
+        """In how many files the words stand, counted up to ``most``; also where not all of them are here."""
+        there = self.root.search(words, spelled) if isinstance(self.root, FedRoot) else 0
+        return min(most, max(there, sum(1 for _ in islice(self.each_with(words, spelled), most))))
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """The paths that are installed, those of files that are not here too."""
+        return tuple(sorted(self.root.listed)) if isinstance(self.root, FedRoot) else self.paths
 
     def _is_spelled(self, path: str, spelled: re.Pattern[bytes]) -> bool:
         key = (path, spelled.pattern)
@@ -212,6 +226,10 @@ class Trees:
             for path in tree.each_with(words, spelled):
                 if tests or not is_test(path):
                     yield tree, path
+
+    def holding(self, *words: str, spelled: re.Pattern[bytes], most: int) -> int:
+        """In how many files of the opened trees the words stand, counted up to ``most``."""
+        return min(most, sum(tree.holding(words, spelled, most) for tree in self))
 
     def units(self, *words: str, tests: bool = False, **having: str) -> Iterator[Scope]:
         """The functions (and codes of modules) with the words in their file and the names in their facts; see
