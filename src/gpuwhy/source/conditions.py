@@ -129,12 +129,24 @@ def _passed(statement: ast.stmt) -> list[Condition]:
             found.append(_single(within[0].tests[0], not within[0].holds, within[0].line, is_weak))
         else:
             looped = "no pass had " if isinstance(statement, (ast.For, ast.AsyncFor, ast.While)) else ""
-            text = " and ".join(condition.text for condition in reversed(within))
+            text = " and ".join(_operand(condition.text, len(within)) for condition in reversed(within))
             said = looped + text if looped else negated(text)
             found.append(Condition(tests, False, said, statement.lineno, is_weak))
         if len(found) >= _MAX_EXITS:
             break
     return found
+
+
+def _operand(text: str, count: int) -> str:
+    """A condition as one of several that are joined with ``and``: what binds less than that needs brackets."""
+    if count == 1 or not any(word in text for word in (" or ", " if ", "lambda", ":=")):
+        return text
+    try:
+        is_loose = isinstance(ast.parse(text, mode="eval").body, (ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        # shortened, or no expression: a loop, a pattern
+        is_loose = not text.startswith("for ")
+    return f"({text})" if is_loose else text
 
 
 def _passed_branch(statement: ast.If) -> list[Condition] | None:
