@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from gpuwhy.targets import TargetError
-from gpuwhy.targets.container import ContainerTarget
-from gpuwhy.targets.pipe import REMOTE_COMMAND, SHELL_LINE
+from gpuwhy.targets.pipe import REMOTE_COMMAND
 from gpuwhy.targets.ssh import SshTarget
 
 
@@ -107,35 +106,3 @@ def test_the_real_client_against_a_port_where_nobody_is(silent_port: int, monkey
         with pytest.raises(TargetError, match="nothing listens"):
             connection.collect({}, lambda _: None, 3.0)
         connection.close()
-
-
-@pytest.mark.parametrize(
-    ("said", "meaning"),
-    [
-        ("Error: No such container: vllm", "no container vllm"),
-        ("Error response from daemon: Container abc is not running", "does not run"),
-        (
-            "Error response from daemon: Container abc is restarting, wait until the container is running",
-            "does not run",
-        ),
-        (
-            'OCI runtime exec failed: exec failed: exec: "sh": executable file not found in $PATH: unknown',
-            "no python3 inside",
-        ),
-        ("gpuwhy: no python3 here", "no python3 inside"),
-        ("permission denied while trying to connect to the Docker daemon socket", "cannot be asked"),
-        ("something else", "something else"),
-    ],
-)
-def test_a_container_that_cannot_be_asked_is_explained(said: str, meaning: str) -> None:
-    assert meaning in ContainerTarget("docker", "vllm").explain(1, said).message
-
-
-def test_a_container_is_reached_through_its_engine(client: Path) -> None:
-    engine = client / "bin/docker"
-    engine.write_text('#!/bin/sh\n[ "$1 $2 $3 $4 $5" = "exec -i vllm sh -c" ] || exit 9\nexec sh -c "$6"\n')
-    engine.chmod(0o755)
-    connection = ContainerTarget("docker", "vllm").open('print(\'{"end":{"python":"3"}}\')')
-    assert connection.collect({}, lambda _: None, 5.0) == {"python": "3"}
-    connection.close()
-    assert SHELL_LINE.startswith("for p in python3 ")

@@ -37,9 +37,20 @@ class Bundled:
     def get_source(self, name):
         return SOURCES[name]
 
+    def program(self):
+        """This text, to be started once more: inside a container."""
+        return filled(LOADER, repr(PACKAGES), repr(LOADER), repr(SOURCES))
+
+
+def filled(text, packages, loader, sources):
+    for name, value in (("packages", packages), ("loader", loader), ("sources", sources)):
+        text = text.replace("{%s}" % name, value, 1)
+    return text
+
 
 SOURCES = {sources}
 PACKAGES = {packages}
+LOADER = {loader}
 sys.meta_path.insert(0, Bundled())
 from {entry} import main
 
@@ -67,4 +78,7 @@ def bundled(about: str, entry: str, carried: Sequence[str], not_sent: Collection
             sources[name] = file.read_text(encoding="utf-8")
     listed = "{\n" + "".join(f"    {name!r}: {text!r},\n" for name, text in sources.items()) + "}"
     loader = LOADER.replace("{about}", about, 1).replace("{entry}", entry, 1)
-    return loader.replace("{packages}", repr(tuple(packages)), 1).replace("{sources}", listed, 1)
+    for name, value in (("packages", repr(tuple(packages))), ("loader", repr(loader)), ("sources", listed)):
+        # the sources last, as nothing is looked for in them; each in its first place, as the loader holds itself
+        loader = loader.replace("{%s}" % name, value, 1)
+    return loader

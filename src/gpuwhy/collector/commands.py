@@ -165,6 +165,12 @@ def _kill_group(group: int) -> None:
         pass
 
 
+def note_running(group: int) -> None:
+    """Has :func:`end_all` end a process that was started elsewhere, as the leader of a group of its own."""
+    with _lock:
+        _running.add(group)
+
+
 def end_all() -> None:
     """Kills every tool that still runs, and lets no new one start: the program is about to end."""
     global _closed

@@ -115,11 +115,12 @@ def _chosen(
     for name, value in variables.items():
         if is_secret_name(name):
             notes.secret(value)
-    shown, hidden = _split(variables)
+    shown, hidden = split_variables(variables)
     return {"source": source, "complete": is_complete, "variables": shown, "other_names": hidden, "steps": steps}
 
 
-def _split(variables: Dict[str, str]) -> Tuple[Dict[str, str], List[str]]:
+def split_variables(variables: Dict[str, str]) -> Tuple[Dict[str, str], List[str]]:
+    """Those whose values are collected, and the names of all others."""
     pattern = re.compile("|".join(re.escape(prefix) for prefix in PREFIXES))
     shown = {name: value[:32768] for name, value in sorted(variables.items()) if pattern.match(name)}
     return shown, sorted(set(variables) - set(shown))[:500]

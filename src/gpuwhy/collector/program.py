@@ -20,11 +20,13 @@ from typing import Any, Dict, List, Optional
 from gpuwhy.collector import (
     commands,
     container,
+    containers,
     disks,
     driver,
     environment,
     failing_services,
     gpus,
+    inside,
     jit_cache,
     journal,
     kernel_log,
@@ -68,9 +70,12 @@ PROBES = (
     Probe("limits", limits.limits, needs=("unit", "process")),
     Probe("jit_cache", jit_cache.jit_cache, needs=("environment",)),
     Probe("container", container.container),
+    Probe("container_state", containers.container_state, needs=("unit", "failing_services"), deadline=7.0),
+    Probe("container_log", containers.container_log, needs=("container_state",), deadline=7.0),
+    Probe("container_events", containers.container_events, needs=("container_state",), deadline=6.0),
 )
 
-SECRETS_FROM = ("unit", "environment")
+SECRETS_FROM = ("unit", "environment", "container_state")
 """Nothing of the service is printed before these ended: the secrets they name are then known in every other text."""
 
 COLLECTION_DEADLINE = 8.0
@@ -78,21 +83,37 @@ COLLECTION_DEADLINE = 8.0
 IDLE_DEADLINE = 120.0
 """How long the program waits for the next request."""
 
+ASK_DEADLINE = 60.0
+"""How long a container is waited for when it is asked something."""
+
 LONGEST_LIFE = 900.0
 
 
 class Output:
-    """Standard output: one JSON object a line, without secrets, whole lines also from several threads."""
+    """Standard output: one JSON object a line, without secrets, whole lines also from several threads.
 
-    def __init__(self, redactor: Redactor) -> None:
+    Inside a container they stay in (``is_raw``): the other end of the pipe is this program on the engine's host, which
+    takes them out together with those of its own answers.
+    """
+
+    def __init__(self, redactor: Redactor, is_raw: bool = False) -> None:
         self.redactor = redactor
+        self._is_raw = is_raw
         self._lock = threading.Lock()
+
+    def learn(self, secret: str) -> None:
+        """From now on ``secret`` is taken out wherever it stands."""
+        if self._is_raw:
+            self.write({"secrets": [secret]})
+        else:
+            self.redactor.learn(secret)
 
     def write(self, document: Dict[str, Any]) -> None:
         # Redacting a long journal takes a second: whoever began first is also printed first, so "end" stays the last.
         with self._lock:
-            redacted = self.redactor.value(_printable(document))
-            line = json.dumps(redacted, ensure_ascii=True, separators=(",", ":"), default=str)
+            printable = _printable(document)
+            shown = printable if self._is_raw else self.redactor.value(printable)
+            line = json.dumps(shown, ensure_ascii=True, separators=(",", ":"), default=str)
             data = line.encode("ascii") + b"\n"
             try:
                 while data:
@@ -126,11 +147,11 @@ class Collection:
     """The probes of one run: which have ended, and in ``values`` what they gave to those that need them."""
 
     def __init__(self, request: Request, output: Output) -> None:
-        wanted = request.get("probes")
         self._request = request
         self._output = output
-        self._probes = [probe for probe in PROBES if not wanted or probe.name in _with_needs(wanted)]
+        self._probes = _chosen(request)
         self.values: Dict[str, Any] = {}
+        self.inside: Optional[inside.Inside] = None
         self._ended = {probe.name: threading.Event() for probe in self._probes}
         self._printed: Dict[str, bool] = {}
         self._lock = threading.Lock()
@@ -146,13 +167,52 @@ class Collection:
             thread.daemon = True
             thread.start()
             threads.append(thread)
-        for thread in threads:
+        relay = threading.Thread(target=self._look_inside, args=(limit,), name="inside")
+        relay.daemon = True
+        relay.start()
+        if self._has_no_container(limit):
+            return
+        for thread in threads + [relay]:
             thread.join(max(0.0, self._started + limit - time.monotonic()))
         for probe, thread in zip(self._probes, threads):
             # One that has its answer may still be printing it; one that hangs is given up.
             thread.join(1.0 if self._ended[probe.name].is_set() else 0.0)
             reason = "no answer in the %.1f s of the whole collection" % limit
             self._print(probe, TIMED_OUT, reason, None, Notes(), limit)
+
+    def _has_no_container(self, limit: float) -> bool:
+        """Whether a container was named that cannot be examined: nothing else is of interest then."""
+        if not self._request.get("container"):
+            return False
+        self._ended["container_state"].wait(limit)
+        if self.values.get("container_state") is not None:
+            return False
+        until = time.monotonic() + 1.0
+        while not self._printed.get("container_state") and time.monotonic() < until:
+            time.sleep(0.01)
+        return True
+
+    def _look_inside(self, limit: float) -> None:
+        """Once the engine has described a container: what it looks like from inside."""
+        if "container_state" not in self._ended:
+            return
+        self._ended["container_state"].wait(limit)
+        state = self.values.get("container_state")
+        if state is not None:
+            self.inside = inside.look_inside(state, self._request, self._started + limit, self._output)
+
+    def answer(self, asked: Request) -> Dict[str, Any]:
+        """The reply to one request; the files of a container are in the container."""
+        if self.inside is None:
+            if self.values.get("container_state") is not None:
+                reason = "the inside of the container cannot be asked"
+                return {"id": asked.get("id"), "status": "absent", "reason": reason, "value": None}
+            return serving.answer(asked, self.values)
+        reply = self.inside.ask(asked, ASK_DEADLINE)
+        if reply is not None:
+            return reply
+        reason = "the container gave no answer: it has ended or was restarted"
+        return {"id": asked.get("id"), "status": "failed", "reason": reason, "value": None}
 
     def _run(self, probe: Probe, limit: float) -> None:
         for need in probe.needs:
@@ -171,7 +231,7 @@ class Collection:
         else:
             status, reason, value = box["status"], box["reason"], box["value"]
         for secret in notes.secrets:
-            self._output.redactor.learn(secret)
+            self._output.learn(secret)
         self.values[probe.name] = value if status == OK else None
         self._note_secrets()
         self._ended[probe.name].set()
@@ -219,6 +279,18 @@ class Collection:
                 "value": value,
             }
         )
+
+
+def _chosen(request: Request) -> List[Probe]:
+    """All, those that are asked for with what they need, or what belongs to a container that was named."""
+    container = request.get("container")
+    if isinstance(container, dict):
+        of_host = () if container.get("engine") == "k8s" else containers.OF_HOST
+        return [probe for probe in PROBES if probe.name in containers.OUTSIDE + of_host]
+    if request.get("is_inside"):
+        return [probe for probe in PROBES if probe.name not in containers.OUTSIDE]
+    wanted = request.get("probes")
+    return [probe for probe in PROBES if not wanted or probe.name in _with_needs(wanted)]
 
 
 def _with_needs(names: List[str]) -> List[str]:
@@ -309,9 +381,9 @@ def main() -> None:
     watcher.daemon = True
     watcher.start()
     source = Input()
-    output = Output(Redactor())
     source.take_buffered()
     request = parse_request(source.line(30.0))
+    output = Output(Redactor(), bool(request.get("is_inside")))
     watch.life = seconds(request.get("life"), LONGEST_LIFE)
     started = time.monotonic()
     collection = Collection(request, output)
@@ -332,4 +404,4 @@ def main() -> None:
             end(0)
         asked = parse_request(line)
         if asked:
-            output.write(serving.answer(asked, collection.values))
+            output.write(collection.answer(asked))

@@ -8,13 +8,14 @@ import msgspec
 
 from gpuwhy.diagnosis import completed, sign_literals
 from gpuwhy.investigate.binaries_asked import binary_facts, judged_again
+from gpuwhy.investigate.collected_logs import collected_logs
 from gpuwhy.investigate.concluding import conclude
 from gpuwhy.investigate.examined_service import notes_on_services
 from gpuwhy.investigate.log import diagnose_logs, judged
 from gpuwhy.investigate.log_files import log_files
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner, confirmed
-from gpuwhy.logs import facts_in, journal_lines, read_stream
+from gpuwhy.logs import facts_in, read_stream
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Log
 from gpuwhy.model.fact import Facts
@@ -27,10 +28,9 @@ from gpuwhy.snapshot import (
     facts_of,
     failing_services,
     is_snapshot,
-    journal_entries,
-    kernel_entries,
 )
 from gpuwhy.snapshot.collecting import DEADLINE, TIMEOUT
+from gpuwhy.snapshot.containers import container_notes
 from gpuwhy.snapshot.document import Excerpt
 from gpuwhy.targets import Ask, FileTarget, HostTarget, Reply, Target, TargetError
 
@@ -49,17 +49,19 @@ def investigate(
     on_probe: OnProbe | None = None,
     deadline: float = DEADLINE,
     timeout: float = TIMEOUT,
+    pid: int | None = None,
 ) -> Diagnosis:
     """Find out why a service failed. ``facts`` given by hand win over what is collected.
 
-    ``logs`` are further logs of the same failure (of another rank, the kernel's).
+    ``logs`` are further logs of the same failure (of another rank, the kernel's). ``pid`` names a process that lives and
+    perhaps does not get on: it is looked at for what it waits for.
 
     Raises :class:`gpuwhy.targets.TargetError` when the target cannot be reached or read, and
     :class:`gpuwhy.logs.UnreadableLog` or :class:`gpuwhy.snapshot.SnapshotError` for a file that is neither log nor
     snapshot.
     """
     return examine(
-        target, unit=unit, logs=logs, facts=facts, on_probe=on_probe, deadline=deadline, timeout=timeout
+        target, unit=unit, logs=logs, facts=facts, on_probe=on_probe, deadline=deadline, timeout=timeout, pid=pid
     ).diagnosis
 
 
@@ -82,13 +84,14 @@ def examine(
     on_probe: OnProbe | None = None,
     deadline: float = DEADLINE,
     timeout: float = TIMEOUT,
+    pid: int | None = None,
 ) -> Examination:
     """As :func:`investigate`, and hands back the snapshot too."""
     if isinstance(target, FileTarget):
         return _of_file(target, unit, logs, facts)
     if not isinstance(target, HostTarget):
         raise TargetError(f"{target.name} is no place that can be examined")
-    with Session(target, unit, timeout) as session:
+    with Session(target, unit, timeout, pid) as session:
         snapshot = session.collect(on_probe, deadline)
         diagnosis = _diagnosed(snapshot, session, logs, facts, target.name)
         return Examination(diagnosis, session.snapshot)
@@ -120,8 +123,12 @@ def _diagnosed(
             probe.reason or "; ".join(probe.remarks),
             duration=probe.duration,
         )
+    # read only where there is a target: a log alone does not wait for these modules
+    from gpuwhy.investigate import hangs
+
     unit = _unit(snapshot)
-    logs = [*_logs(snapshot, unit), *log_files(snapshot), *more]
+    look = hangs.look_named(snapshot, source, record)
+    logs = hangs.of_this_life([*collected_logs(snapshot, unit), *log_files(snapshot), *more], look)
     known = Facts()
     for log in logs:
         known = known.merged(facts_in(log))
@@ -131,6 +138,10 @@ def _diagnosed(
         record.add("what is known of the host", "facts given by hand", "ok", f"{len(given)} facts")
     incident, judgement, dating = judged(logs, known, record, unit)
     facts = dating.facts
+    if look is None:
+        look = hangs.look_at_silent(snapshot, incident, source, record)
+    if look is not None and hangs.is_of_now(incident, look):
+        return hangs.concluded(where, look, incident, facts, record, [*_notes(snapshot), *dating.notes])
     of_binaries = binary_facts(incident, judgement, snapshot, completed(facts), source, record)
     if len(of_binaries):
         facts = facts.merged(of_binaries).merged(given or Facts())
@@ -153,6 +164,7 @@ def _diagnosed(
         is_examined=bool(judgement.findings) or _is_examined(snapshot),
         notes=[*_notes(snapshot), *dating.notes],
         source=answer,
+        waiting=look.waiting if look is not None else None,
     )
 
 
@@ -162,23 +174,14 @@ def _unit(snapshot: Snapshot) -> str:
     return str(journal.get("unit", "")) if isinstance(journal, dict) else ""
 
 
-def _logs(snapshot: Snapshot, unit: str) -> list[Log]:
-    """The journal of the unit, and the kernel's lines."""
-    logs = [
-        journal_lines(journal_entries(snapshot), f"journal of {unit}" if unit else "journal"),
-        journal_lines(kernel_entries(snapshot), "kernel log"),
-    ]
-    return [log for log in logs if log.lines]
-
-
 def _is_examined(snapshot: Snapshot) -> bool:
     """Whether enough was seen to say "no failure": the service's own words, or its manager's."""
-    told = (snapshot.probe(name) for name in ("journal", "unit", "service_log"))
+    told = (snapshot.probe(name) for name in ("journal", "unit", "container_state", "service_log"))
     return any(probe is not None and probe.status == "ok" for probe in told)
 
 
 def _notes(snapshot: Snapshot) -> list[str]:
-    notes = []
+    notes = container_notes(snapshot)
     notes += notes_on_services(failing_services(snapshot))
     if not snapshot.is_complete:
         notes.append("The collection ended early; what is missing was not looked at, and does not read as absent.")

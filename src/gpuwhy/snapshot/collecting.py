@@ -12,9 +12,11 @@ import msgspec
 
 from gpuwhy import __version__
 from gpuwhy.collector.bundle import program
+from gpuwhy.snapshot.containers import arranged
 from gpuwhy.snapshot.document import Excerpt, Probe, Snapshot, Subject
 from gpuwhy.snapshot.file import from_document
 from gpuwhy.targets import Ask, HostTarget, Reply
+from gpuwhy.targets.pipe import SHELL_LINE
 
 DEADLINE = 8.0
 """Seconds that the probes are given altogether."""
@@ -41,13 +43,14 @@ class Session:
     Use it as a context manager. :attr:`snapshot` always holds everything that was brought home so far.
     """
 
-    def __init__(self, target: HostTarget, unit: str = "", timeout: float = TIMEOUT) -> None:
-        """Connects. ``timeout`` is in seconds from now, for everything until :meth:`close`.
+    def __init__(self, target: HostTarget, unit: str = "", timeout: float = TIMEOUT, pid: int | None = None) -> None:
+        """Connects. ``timeout`` is in seconds from now, for everything until :meth:`close`; ``pid`` names a process.
 
         Raises :class:`gpuwhy.targets.TargetError`.
         """
         self._target = target
         self._unit = unit
+        self._pid = pid
         self._end = time.monotonic() + timeout
         self._excerpts: list[Excerpt] = []
         self._snapshot: Snapshot | None = None
@@ -78,11 +81,11 @@ class Session:
         end = self._connection.collect(self._request(deadline), keep, self._within(deadline + CONNECTING))
         document = {
             "gpuwhy_version": __version__,
-            "target": msgspec.to_builtins(Subject(self._target.kind, self._target.name, self._unit)),
+            "target": msgspec.to_builtins(Subject(self._target.kind, self._target.name, self._unit, self._pid)),
             "started": round(started, 3),
             "duration": round(time.monotonic() - begun, 3),
             "is_complete": bool(end),
-            "probes": results,
+            "probes": arranged(results),
             "redacted": end.get("redacted") or {},
             "target_python": str(end.get("python") or ""),
         }
@@ -129,8 +132,12 @@ class Session:
         left = self._within(3600.0)
         # Of a short time a part is kept for the way: what did not answer is then named by the collector itself.
         request: dict[str, Any] = {"deadline": round(min(deadline, left * 0.75), 3), "life": round(left + CLOSING, 3)}
+        # the target may have to start the collector once more, inside a container
+        request["shell"] = SHELL_LINE
         if self._unit:
             request["unit"] = self._unit
+        if self._pid is not None:
+            request["pid"] = self._pid
         if os.environ.get(JOURNAL_VARIABLE):
             request["journal_directory"] = os.environ[JOURNAL_VARIABLE]
         return request

@@ -13,6 +13,7 @@ from typing import Any
 from gpuwhy.model.evidence import Evidence, Place
 from gpuwhy.model.fact import Fact, Facts, Unknown
 from gpuwhy.model.host import Gpu, Resolution, ToolkitInstall
+from gpuwhy.snapshot.container_facts import host_facts, state_facts
 from gpuwhy.snapshot.denials import allowed_by
 from gpuwhy.snapshot.document import Probe, Snapshot
 
@@ -531,6 +532,8 @@ _READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "container": (_container, ("container.in_container",)),
     "gpu_services": (_gpu_services, ("unit_state.nvidia-fabricmanager",)),
     "assemblers": (_assemblers, ()),
+    "container_state": (state_facts, ()),
+    "host.nvidia_smi": (host_facts, ()),
     "kernel_log": (lambda *_: iter(()), ("kernel_log",)),
     "journal": (lambda *_: iter(()), ("journal",)),
 }  # fmt: skip

@@ -46,14 +46,14 @@ def journal_entries(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
     """The entries of the examined unit's journal, oldest first."""
     found = snapshot.value("journal")
     if isinstance(found, dict):
-        yield from _entries(found, str(found.get("unit", "")))
+        yield from entries_in(found, str(found.get("unit", "")))
 
 
 def kernel_entries(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
     """The kernel's lines that can matter, oldest first."""
     found = snapshot.value("kernel_log")
     if isinstance(found, dict):
-        yield from _entries(found, "")
+        yield from entries_in(found, "")
 
 
 def service_logs(snapshot: Snapshot) -> tuple[ServiceLog, ...]:
@@ -87,7 +87,8 @@ def _candidate(value: Any) -> Candidate | None:
         return None
 
 
-def _entries(found: dict[str, Any], unit: str) -> Iterator[dict[str, Any]]:
+def entries_in(found: dict[str, Any], unit: str) -> Iterator[dict[str, Any]]:
+    """The entries of a probe that brought a log, as ``journalctl -o json`` has them; one that is not shaped so is left out."""
     entries = found.get("entries")
     for entry in entries if isinstance(entries, list) else []:
         if not isinstance(entry, list) or len(entry) != len(FIELDS) or not isinstance(entry[5], str):

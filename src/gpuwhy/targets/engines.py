@@ -14,11 +14,11 @@ CLIENTS = {"k8s": "kubectl"}
 _LISTING = {"k8s": "kubectl get pods -A lists them."}
 
 _KUBECTL = (
-    (re.compile(r"not found|NotFound"), "there is no {what}", "{listing}"),
+    (re.compile(r"localhost:8080|no configuration has been provided|context .{0,200}(?:does not exist|was not found)|stat .{0,300}no such file|current-context is not set|error loading config", re.I), "kubectl has no usable configuration ({said})", "Set KUBECONFIG, or choose one: kubectl config get-contexts; kubectl config use-context NAME"),
+    (re.compile(r"\(NotFound\)|not found in the pod"), "there is no {what}", "{listing}"),
     (re.compile(r"Forbidden|cannot (?:get|list|create) resource", re.I), "this account may not look at {what} ({said})", "Ask for get on pods, pods/log and events, and create on pods/exec: kubectl auth can-i get pods/log"),
     (re.compile(r"Unauthorized|must be logged in|provide credentials|token .{0,40}expired|exec: executable", re.I), "the cluster does not accept kubectl's credentials ({said})", "Log in again; then: kubectl auth whoami"),
     (re.compile(r"x509|certificate", re.I), "kubectl does not trust the cluster's certificate ({said})", "Check the cluster entry of the configuration: kubectl config view --minify"),
-    (re.compile(r"localhost:8080|no configuration has been provided|context .{0,200}does not exist|stat .{0,300}no such file|current-context is not set|error loading config", re.I), "kubectl has no usable configuration ({said})", "Set KUBECONFIG, or choose one: kubectl config get-contexts; kubectl config use-context NAME"),
     (re.compile(r"connection refused|no such host|Unable to connect|i/o timeout|no route to host|was refused|Client\.Timeout", re.I), "the cluster does not answer ({said})", "Is the VPN up, and the right context chosen? kubectl config current-context; kubectl cluster-info"),
 )  # fmt: skip
 

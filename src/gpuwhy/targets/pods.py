@@ -22,7 +22,7 @@ class PodTarget:
 
     def __init__(self, words: str, host: HostTarget | None = None) -> None:
         parts = words.split("/")
-        if not 1 <= len(parts) <= 3:
+        if not 1 <= len(parts) <= 3 or not all(parts):
             raise TargetError(f"k8s:{words} names no pod", FORM)
         self.container = parts[2] if len(parts) == 3 else ""
         self.namespace = parts[0] if len(parts) > 1 else ""
