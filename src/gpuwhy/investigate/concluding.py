@@ -11,6 +11,7 @@ from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Event
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Facts
+from gpuwhy.model.hang import Waiting
 from gpuwhy.model.incident import Incident
 from gpuwhy.model.source import SourceAnswer
 
@@ -34,6 +35,7 @@ def conclude(
     is_examined: bool = True,
     notes: Iterable[str] = (),
     source: SourceAnswer | None = None,
+    waiting: Waiting | None = None,
 ) -> Diagnosis:
     """Put the diagnosis together. Nothing is judged here any more."""
     open_questions = tuple(
@@ -54,6 +56,7 @@ def conclude(
         notes=(*notes, *log_notes, *judgement.faults),
         outside="" if judgement.findings else _other_platform(incident),
         source=source,
+        waiting=waiting,
         is_examined=is_examined,
     )
 

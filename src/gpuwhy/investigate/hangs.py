@@ -107,8 +107,11 @@ def _look(pid: int, snapshot: Snapshot, source: Questioner, record: Record) -> L
 
 
 def is_of_now(incident: Incident, look: Look) -> bool:
-    """Whether nothing in the logs failed since the process started: then what it does now is the answer."""
-    return not incident.is_failure or _ended_before(incident, look.started)
+    """Whether nothing in the logs failed since the process started: then what it does now is the answer.
+
+    A failure without a time is of an earlier life, as the process lives.
+    """
+    return not incident.is_failure or incident.ended is None or _ended_before(incident, look.started)
 
 
 def _why_not_seen(pid: int, record: Record) -> str:
@@ -149,11 +152,12 @@ def concluded(
         is_failure=waiting.state == "stuck",
     )
     judgement = _judged(own, event, facts, record) if waiting.state in ("stuck", "unclear") else _NOTHING
-    diagnosis = conclude(where, own, judgement, completed(facts), record, notes=[*notes, *_earlier(incident, look)])
+    diagnosis = conclude(
+        where, own, judgement, completed(facts), record, notes=[*notes, *_earlier(incident, look)], waiting=waiting
+    )
     to_go_on = _to_go_on(look) if not judgement.findings and waiting.state in ("stuck", "unclear") else ()
     return msgspec.structs.replace(
         diagnosis,
-        waiting=waiting,
         to_go_on=to_go_on,
         decides=judgement.decides or next(iter(to_go_on), None),
     )
