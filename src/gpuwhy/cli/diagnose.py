@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     "--log", "-l", "logs", metavar="FILE", multiple=True, help="A further log of the same failure (repeatable)."
 )
 @click.option("--unit", "-u", default="", help="The systemd unit to examine; without it the failing one is looked for.")
+@click.option(
+    "--pid", type=click.IntRange(1, 2**22), help="A process that runs and does not get on: what it waits for."
+)
 @click.option("--facts", "facts_file", metavar="FILE", help="Facts of the host, given by hand (YAML or JSON).")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", "-o", metavar="FILE", help="Write the report to a file.")
@@ -34,6 +37,7 @@ def command(
     where: str | None,
     logs: tuple[str, ...],
     unit: str,
+    pid: int | None,
     facts_file: str | None,
     form: str,
     output: str | None,
@@ -54,17 +58,26 @@ def command(
     from gpuwhy.remedies import prescribe
     from gpuwhy.reports import Detail, write
     from gpuwhy.snapshot import SnapshotError, read_given
-    from gpuwhy.targets import TargetError
+    from gpuwhy.targets import FileTarget, TargetError
 
     try:
         given = read_given(facts_file) if facts_file else None
         for warning in given.warnings if given else ():
             click.echo(f"gpuwhy: {warning}", err=True)
         target, more = _examined(where, logs, reach)
+        if pid is not None and isinstance(target, FileTarget):
+            unusable("--pid names a process of a live target: local, an SSH destination, a container")
         with shown_progress(target.name) as on_probe:
             facts = given.facts if given else None
             diagnosis = investigate(
-                target, unit=unit, logs=more, facts=facts, on_probe=on_probe, deadline=deadline, timeout=reach.timeout
+                target,
+                unit=unit,
+                logs=more,
+                facts=facts,
+                on_probe=on_probe,
+                deadline=deadline,
+                timeout=reach.timeout,
+                pid=pid,
             )
     except (UnreadableLog, SnapshotError) as error:
         unusable(str(error))
