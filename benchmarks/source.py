@@ -77,12 +77,15 @@ def traced(releases: tuple[str, ...], question: Question, cache: str) -> tuple[i
 
 
 def masks_found(cache: str) -> list[int]:
-    return [mask.number for mask in MASKS if mask.is_found(_answer(mask.release, mask.question, cache))]
+    return [mask.number for mask in MASKS if mask.is_found(_answer(mask.releases, mask.question, cache))]
 
 
-def _answer(named: str, question: Question, cache: str) -> Any:
-    name, _, version = named.partition("==")
-    return trace(packages_in(release(name, version)), question, Cache(Path(cache)))
+def _answer(releases: tuple[str, ...], question: Question, cache: str) -> Any:
+    roots: dict[str, Root] = {}
+    for each in releases:
+        name, _, version = each.partition("==")
+        roots |= packages_in(release(name, version))
+    return trace(roots, question, Cache(Path(cache)))
 
 
 def others(folder: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from tests.source.asking import names, switch, traced
 
 from gpuwhy.source.tracing import Question
@@ -25,13 +24,27 @@ def test_sglang_from_the_sampling_call_to_its_flag() -> None:
     assert flag.spots[0].path == "sglang/srt/server_args.py"
 
 
-@pytest.mark.soak
-def test_the_newest_sglang_too() -> None:
+def test_the_newest_sglang_through_the_class_that_declares_where_its_fields_are_kept() -> None:
     answer = traced(SAMPLING, "sglang==0.5.23")
     flag = switch(answer, "flag", "--sampling-backend")
     assert flag.default == "None"
     assert set(flag.accepts) >= {"flashinfer", "pytorch", "ascend", "intel_xpu", "token_oracle"}
-    assert flag.is_by_name
+    assert not flag.is_by_name
+    steps = [(each.kind, each.spot.path.removeprefix("sglang/srt/")) for each in flag.witness if each.spot]
+    assert steps == [
+        ("definition", "layers/sampler.py"),
+        ("projection", "arg_groups/fields/exec_.py"),
+        ("field", "arg_groups/fields/exec_.py"),
+        ("flag", "server_args.py"),
+    ]
+    assert "ExecKernel is collected at sglang/srt/server_args.py:" in flag.note
+
+
+def test_what_decides_in_the_newest_sglang_when_the_flag_is_not_given() -> None:
+    answer = traced(SAMPLING, "sglang==0.5.23")
+    found = switch(answer, "environment", "SGLANG_IS_FLASHINFER_AVAILABLE")
+    assert found.default == '"true"'
+    assert "--enable-deterministic-inference" in names(answer, "flag")
 
 
 def test_vllm_why_the_sampler_is_refused() -> None:
