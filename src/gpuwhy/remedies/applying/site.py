@@ -1,0 +1,244 @@
+"""The target of a change: one connection to the applier there, from the look before the preview to the verdict after it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from gpuwhy import __version__
+from gpuwhy.applier.bundle import program
+from gpuwhy.remedies.applying.plan import Manager, Plan
+from gpuwhy.targets import HostTarget, TargetError
+
+ANSWERS = 60.0
+"""Seconds that a request may take which waits for nothing but the target."""
+
+STARTS = 900.0
+"""Seconds that a service is given to come up, where nothing else is said: weights are read from a disk."""
+
+OnStep = Callable[["StepReport"], None]
+
+
+class StepReport(msgspec.Struct, frozen=True):
+    """How one step went, as it is heard while a change is made."""
+
+    name: str
+    status: str
+    reason: str = ""
+    told: str = ""
+
+
+class Objection(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Why the target does not let itself be changed, and what a person can do about it."""
+
+    reason: str
+    advice: str = ""
+
+
+class SeenFile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A path as the applier found it. ``kind`` is ``absent``, ``file``, ``folder`` or ``unknown``.
+
+    ``text`` is empty for a file that holds what looks like a secret: it is not shown, and not replaced.
+    """
+
+    kind: str = msgspec.field(name="is", default="unknown")
+    text: str = ""
+    sha256: str = ""
+    mode: int = 0
+    uid: int = 0
+    has_secret: bool = False
+    refused: Objection | None = None
+
+
+class StartCommand(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The unit's ``ExecStart=`` as its file has it; ``status`` is ``ok``, ``secret`` or ``unknown``."""
+
+    status: str = "unknown"
+    value: str = ""
+    reason: str = ""
+    path: str = ""
+
+
+class RecordedStep(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One step in the journal. ``state`` is ``waiting``, ``doing``, ``done`` or ``taken back``."""
+
+    step: str
+    state: str = ""
+    path: str = ""
+    argv: tuple[str, ...] = ()
+
+
+class RecordedState(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A state that a change went through; ``time`` in seconds since 1970."""
+
+    state: str
+    time: float = 0.0
+    reason: str = ""
+
+
+class Record(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A change as the target's journal has it; the states are those of :mod:`gpuwhy.applier.history`."""
+
+    id: int
+    state: str
+    reason: str = ""
+    title: str = ""
+    unit: str = ""
+    manager: str = "system"
+    made: float = 0.0
+    gpuwhy: str = ""
+    remedy: Mapping[str, Any] = {}
+    steps: tuple[RecordedStep, ...] = ()
+    states: tuple[RecordedState, ...] = ()
+    verification: Any = None
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether an earlier run was cut off in the middle of it."""
+        return self.state in ("applying", "rolling-back")
+
+
+class Look(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a plan needs to know of the target."""
+
+    uid: int = 0
+    user: str = ""
+    home: str = ""
+    history: str = ""
+    files: Mapping[str, SeenFile] = {}
+    unit: Mapping[str, str] = {}
+    exec_start: StartCommand = StartCommand()
+    interrupted: tuple[Record, ...] = ()
+
+
+class Stability(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether the restarted unit came up and stayed up; ``seen`` holds its properties and the seconds it took."""
+
+    is_stable: bool
+    words: str = ""
+    seen: Mapping[str, Any] = {}
+
+
+class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How a request to change something ended.
+
+    ``status`` is the record's state, ``unchanged`` (it was so already), ``refused`` (nothing was touched) or
+    ``interrupted`` (an earlier change must be finished or undone first: ``record`` is that one).
+    """
+
+    status: str
+    reason: str = ""
+    advice: str = ""
+    detail: Mapping[str, Any] = {}
+    record: Record | None = None
+    stability: Stability | None = None
+
+
+class ConnectionLostError(TargetError):
+    """The connection ended before the answer came. What happened stands in the target's journal."""
+
+
+class Site:
+    """The applier on a target. Use it as a context manager.
+
+    ``root`` is a folder that stands for the target's root, for tests. Every method raises
+    :class:`gpuwhy.targets.TargetError` when the target does not answer.
+    """
+
+    def __init__(self, target: HostTarget, root: str = "") -> None:
+        self._target = target
+        self._root = root
+        self._connection = target.open(program())
+
+    def __enter__(self) -> Site:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._connection.close()
+
+    @property
+    def target(self) -> HostTarget:
+        """Where the changes are made; verifiers may ask it for a connection of their own."""
+        return self._target
+
+    def look(self, paths: Sequence[str] = (), unit: str = "", manager: Manager = "system") -> Look:
+        """Files, a unit, who we are there, what was left half done. Changes nothing."""
+        answer = self._ask({"do": "look", "paths": list(paths), "unit": unit, "manager": manager})
+        if answer.get("status") != "ok":
+            raise TargetError(f"{self._target.name}: {answer.get('reason')}", str(answer.get("advice") or ""))
+        return msgspec.convert(answer, Look, strict=False)
+
+    def history(self) -> tuple[Record, ...]:
+        """Every change that the journal of the account we are there knows, oldest first."""
+        answer = self._ask({"do": "history"})
+        if answer.get("status") != "ok":
+            raise TargetError(f"{self._target.name}: {answer.get('reason')}", str(answer.get("advice") or ""))
+        return msgspec.convert(answer.get("records", []), tuple[Record, ...], strict=False)
+
+    def apply(
+        self,
+        plan: Plan,
+        remedy: Mapping[str, Any],
+        *,
+        grace: float | None = None,
+        deadline: float = STARTS,
+        keep: bool = False,
+        on_step: OnStep | None = None,
+    ) -> Outcome:
+        """Carry the plan out, wait until its unit is stable for ``grace`` seconds, else roll back unless ``keep``.
+
+        ``grace`` None: longer than the unit's last life. ``deadline``: seconds until the unit must be up.
+        """
+        request = {"do": "apply", "plan": {**plan.document(), "remedy": dict(remedy)}}
+        return self._change(request, _settling(grace, deadline, keep, plan.variables), on_step)
+
+    def finish(
+        self,
+        number: int,
+        *,
+        grace: float | None = None,
+        deadline: float = STARTS,
+        keep: bool = False,
+        on_step: OnStep | None = None,
+    ) -> Outcome:
+        """Go on with an interrupted change in the direction in which it went."""
+        return self._change({"do": "finish", "id": number}, _settling(grace, deadline, keep, {}), on_step)
+
+    def undo(
+        self, number: int | None = None, *, force: bool = False, reason: str = "", on_step: OnStep | None = None
+    ) -> Outcome:
+        """Take a change back, the last that is in force where none is named; ``force``: also what was edited since."""
+        return self._change({"do": "undo", "id": number, "force": force, "reason": reason}, {}, on_step)
+
+    def conclude(self, number: int, verification: Mapping[str, Any], *, is_verified: bool) -> Outcome:
+        """Write into the journal what the verification showed."""
+        request = {"do": "conclude", "id": number, "verification": verification, "is_verified": is_verified}
+        return self._change(request, {}, None)
+
+    def _change(self, request: dict[str, Any], settle: dict[str, Any], on_step: OnStep | None) -> Outcome:
+        limit = ANSWERS + settle.get("deadline", 0.0) + (settle.get("grace") or (300.0 if settle else 0.0))
+        answer = self._ask({**request, "settle": settle, "version": __version__}, limit, on_step)
+        return msgspec.convert(answer, Outcome, strict=False)
+
+    def _ask(self, request: dict[str, Any], limit: float = ANSWERS, on_step: OnStep | None = None) -> dict[str, Any]:
+        def heard(line: dict[str, Any]) -> None:
+            if on_step is not None:
+                told = line.get("value")
+                on_step(StepReport(str(line["probe"]), str(line.get("status")), str(line.get("reason") or ""), told if isinstance(told, str) else ""))  # fmt: skip
+
+        answer = self._connection.collect({"root": self._root, **request}, heard, limit)
+        if not answer:
+            raise ConnectionLostError(
+                f"{self._target.name}: the connection was lost while something was being changed",
+                "The applier there goes on to its end by itself; `gpuwhy history` shows what came of it.",
+            )
+        return answer
+
+
+def _settling(grace: float | None, deadline: float, keep: bool, variables: Mapping[str, str | None]) -> dict[str, Any]:
+    return {"grace": grace, "deadline": deadline, "keep": keep, "variables": dict(variables)}
