@@ -26,6 +26,8 @@ MOVES_CPU = 0.05
 """Share of a CPU above which a process gets on; below it timers and keep-alives are at work."""
 COMPUTES = 0.5
 """Share of a CPU of one thread that computes and does not wait."""
+COMPUTES_WHERE_BUSY = 0.1
+"""The same of a thread that would run at this moment, where others use the CPUs too."""
 MOVES_BYTES = 64 << 10
 """Bytes a second above which a process reads something."""
 RECENT_STEP = 60.0
@@ -424,9 +426,9 @@ def _computing(view: View) -> Waiting | None:
     busiest: tuple[WatchedProcess, WatchedThread] | None = None
     for process in view.seen.own:
         for thread in process.threads:
-            if thread.cpu_used > COMPUTES * process.seconds and (
-                busiest is None or thread.cpu_used > busiest[1].cpu_used
-            ):
+            share = COMPUTES_WHERE_BUSY if thread.state == "R" else COMPUTES
+            is_more = busiest is None or thread.cpu_used > busiest[1].cpu_used
+            if thread.cpu_used > share * process.seconds and is_more:
                 busiest = process, thread
     if busiest is None:
         return None

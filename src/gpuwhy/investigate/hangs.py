@@ -6,6 +6,7 @@ for :data:`SILENT` seconds. A unit that writes lines, or has failed, costs nothi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import msgspec
@@ -30,6 +31,8 @@ from gpuwhy.targets import TargetError
 
 SILENT = 60.0
 """Seconds without a line after which an active unit is looked at."""
+
+_OF_DEVICES = re.compile(r"NVRM|\bXid\b|nvidia|pcieport|\bAER\b|IO_PAGE_FAULT|DMAR|nvlink|mlx5|\bnfs\b", re.IGNORECASE)
 
 STARTED_BEFORE = 5.0
 """Seconds by which a line may be older than the process and still be of its life: the manager writes first."""
@@ -119,16 +122,24 @@ def _why_not_seen(pid: int, record: Record) -> str:
     return f"process {pid} could not be looked at: {told[-1] if told else 'no answer'}"
 
 
-def of_this_life(logs: Sequence[Log], look: Look | None) -> list[Log]:
-    """The logs without the lines of before the process started: an earlier failure is not why this one waits."""
+def of_this_life(logs: Sequence[Log], look: Look | None, unit: str) -> list[Log]:
+    """The logs without the lines of before the process started: an earlier failure is not why this one waits.
+
+    Without a ``unit`` what the kernel did to processes is left out too: nothing says that they belong to this one.
+    """
     if look is None:
         return list(logs)
     begin = look.started - STARTED_BEFORE
     kept = []
     for log in logs:
-        lines = tuple(line for line in log.lines if line.time is None or line.time >= begin)
+        is_of_all = log.kind == "kernel log" and not unit
+        lines = tuple(
+            line
+            for line in log.lines
+            if (line.time is None or line.time >= begin) and (not is_of_all or _OF_DEVICES.search(line.text[:1000]))
+        )
         left_out = len(log.lines) - len(lines)
-        note = (f"{left_out} lines of before the process started left out",) if left_out else ()
+        note = (f"{left_out} lines of before the process started, or of others, left out",) if left_out else ()
         if lines:
             kept.append(Log(log.name, log.kind, lines, (*log.notes, *note)))
     return kept
@@ -143,7 +154,7 @@ def concluded(
     event = _event(look)
     own = msgspec.structs.replace(
         incident,
-        logs=(*of_this_life(incident.logs, look), look.log.log),
+        logs=(*of_this_life(incident.logs, look, incident.unit), look.log.log),
         events=(event,),
         primary=event.id if waiting.state == "stuck" else None,
         before=(),

@@ -128,7 +128,7 @@ def _diagnosed(
 
     unit = _unit(snapshot)
     look = hangs.look_named(snapshot, source, record)
-    logs = hangs.of_this_life([*collected_logs(snapshot, unit), *log_files(snapshot), *more], look)
+    logs = hangs.of_this_life([*collected_logs(snapshot, unit), *log_files(snapshot), *more], look, unit)
     known = Facts()
     for log in logs:
         known = known.merged(facts_in(log))
