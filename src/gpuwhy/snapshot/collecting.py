@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -64,8 +64,14 @@ class Session:
     ) -> None:
         self.close()
 
-    def collect(self, on_probe: OnProbe | None = None, deadline: float = DEADLINE) -> Snapshot:
-        """Run the probes; ``on_probe`` sees each as it comes. Raises TargetError when not one of them came."""
+    def collect(
+        self, on_probe: OnProbe | None = None, deadline: float = DEADLINE, probes: Sequence[str] = (), python: str = ""
+    ) -> Snapshot:
+        """Run the probes; ``on_probe`` sees each as it comes. Raises TargetError when not one of them came.
+
+        ``probes`` names those that are needed (with what these need themselves), all by default; ``python`` is an
+        interpreter or environment there, looked at before those of the service.
+        """
         started, begun = time.time(), time.monotonic()
         results: list[dict[str, Any]] = []
 
@@ -78,7 +84,12 @@ class Session:
             if on_probe is not None:
                 on_probe(probe)
 
-        end = self._connection.collect(self._request(deadline), keep, self._within(deadline + CONNECTING))
+        request = self._request(deadline)
+        if probes:
+            request["probes"] = list(probes)
+        if python:
+            request["python"] = python
+        end = self._connection.collect(request, keep, self._within(deadline + CONNECTING))
         document = {
             "gpuwhy_version": __version__,
             "target": msgspec.to_builtins(Subject(self._target.kind, self._target.name, self._unit, self._pid)),
@@ -99,8 +110,9 @@ class Session:
         new = [ask for ask in dict.fromkeys(wanted) if _key(ask) not in known]
         for ask, reply in zip(new, self._asked(new, deadline), strict=True):
             excerpt = Excerpt(
-                ask.ask, ask.path, reply.status, reply.value, reply.reason, ask.first, ask.last, ask.offset, ask.length
-            )
+                ask.ask, ask.path, reply.status, reply.value, reply.reason, ask.first, ask.last, ask.offset, ask.length,
+                ask.queries,
+            )  # fmt: skip
             known[_key(ask)] = excerpt
             self._excerpts.append(excerpt)
         found = [known[_key(ask)] for ask in wanted]
@@ -144,7 +156,7 @@ class Session:
 
 
 def _key(asked: Ask | Excerpt) -> tuple[Any, ...]:
-    return (asked.ask, asked.path, asked.first, asked.last, asked.offset, asked.length)
+    return (asked.ask, asked.path, asked.first, asked.last, asked.offset, asked.length, asked.queries)
 
 
 def collect(

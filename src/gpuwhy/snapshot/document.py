@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from gpuwhy.targets import Query
+
 SCHEMA_VERSION = "0.1"
 
 
@@ -49,7 +51,7 @@ class Probe(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a further request (``read``, ``list``, ``stat``, ``bytes``, ``inspect``, ``loading``, ``waiting``) brought: kept,
+    """What a further request (``read``, ``list``, ``stat``, ``bytes``, ``inspect``, ``loading``, ``waiting``, ``search``) brought: kept,
     so that a diagnosis can be repeated."""
 
     ask: str
@@ -61,6 +63,7 @@ class Excerpt(msgspec.Struct, frozen=True, omit_defaults=True):
     last: int | None = None
     offset: int | None = None
     length: int | None = None
+    queries: tuple[Query, ...] = ()
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
