@@ -1,0 +1,240 @@
+"""Reads the arguments of a server as its user types them, in the spellings of both engines.
+
+    >>> read_arguments("sglang", "0.5.23", ["--tp", "8", "--mem-fraction-static=0.88"]).fraction
+    0.88
+
+Both spell a flag with hyphens or underscores, with ``=`` or a blank; vLLM writes numbers as 32k or 1M too.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from gpuwhy.fit.settings import Settings, Speculation
+
+LONGEST_LINE = 20_000
+_MOST_WORDS = 500
+_NUMBER = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)\s?([kKmMgGtT]?)(?:i?[bB])?", re.ASCII)
+_DECIMAL = {"": 1, "k": 1000, "m": 10**6, "g": 10**9, "t": 10**12}
+_BINARY = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+
+_COMMON = {
+    "tp": "tensor", "tp-size": "tensor", "tensor-parallel-size": "tensor",
+    "pp": "pipeline", "pp-size": "pipeline", "pipeline-parallel-size": "pipeline",
+    "dp": "data", "dp-size": "data", "data-parallel-size": "data",
+    "dcp": "decode_context", "dcp-size": "decode_context", "decode-context-parallel-size": "decode_context",
+    "kv-cache-dtype": "kv_dtype", "dtype": "dtype", "quantization": "quantization", "q": "quantization",
+    "attention-backend": "attention_backend", "load-format": "load_format", "cpu-offload-gb": "offload_gib",
+    "page-size": "page", "block-size": "page", "nnodes": "nodes",
+}  # fmt: skip
+_SGLANG = {
+    **_COMMON,
+    "ep": "expert", "ep-size": "expert", "expert-parallel-size": "expert",
+    "mem-fraction-static": "fraction", "context-length": "context", "chunked-prefill-size": "prefill_tokens",
+    "max-running-requests": "requests", "max-total-tokens": "total_tokens",
+    "cuda-graph-max-bs": "graph_batch", "cuda-graph-max-bs-decode": "graph_batch",
+    "swa-full-tokens-ratio": "sliding_ratio", "mamba-full-memory-ratio": "state_ratio",
+    "moe-a2a-backend": "all_to_all", "hicache-size": "host_cache_gb", "hicache-ratio": "host_cache_ratio",
+    "decode-attention-backend": "attention_backend",
+}  # fmt: skip
+_VLLM = {
+    **_COMMON,
+    "gpu-memory-utilization": "fraction", "max-model-len": "context", "max-num-batched-tokens": "prefill_tokens",
+    "max-num-seqs": "requests", "kv-cache-memory-bytes": "kv_cache_bytes", "kv-cache-memory": "kv_cache_bytes",
+    "swap-space": "swap_gib", "all2all-backend": "all_to_all", "distributed-executor-backend": "executor",
+    "max-cudagraph-capture-size": "graph_batch", "kv-offloading-size": "host_cache_gb", "executor": "executor",
+}  # fmt: skip
+_SWITCHES: dict[str, tuple[str, Any]] = {
+    "enable-dp-attention": ("has_dp_attention", True), "enable-dp-lm-head": ("has_dp_head", True),
+    "disable-cuda-graph": ("has_graphs", False), "enforce-eager": ("has_graphs", False),
+    "disable-piecewise-cuda-graph": ("has_prefill_graphs", False), "disable-prefill-cuda-graph": ("has_prefill_graphs", False),
+    "enable-piecewise-cuda-graph": ("has_prefill_graphs", True), "enable-expert-parallel": ("is_expert_parallel", True),
+    "language-only": ("is_language_only", True), "language-model-only": ("is_language_only", True),
+    "enable-symm-mem": ("has_symmetric_memory", True), "enable-deterministic-inference": ("is_deterministic", True),
+    "weight-loader-disable-mmap": ("is_mmap_disabled", True), "disable-hybrid-swa-memory": ("has_sliding_pool", False),
+    "mm-enable-dp-encoder": ("is_data_parallel_encoder", True), "enable-ep-moe": ("is_expert_parallel", True),
+    "enable-deepep-moe": ("all_to_all", "deepep"), "enable-hierarchical-cache": ("host_cache_ratio", 2.0),
+}  # fmt: skip
+_SPECULATIVE = {
+    "speculative-algorithm": "method", "speculative-algo": "method", "speculative-draft-model-path": "draft",
+    "speculative-draft-model": "draft", "speculative-num-steps": "steps", "speculative-num-draft-tokens": "tokens",
+    "num-speculative-tokens": "tokens", "speculative-model": "draft", "speculative": "method",
+}  # fmt: skip
+_JSON = {"speculative-config", "compilation-config", "cc", "O", "model-loader-extra-config", "cuda-graph-config", "limit-mm-per-prompt"}  # fmt: skip
+_LISTS = {"cuda-graph-bs", "cuda-graph-bs-decode", "cudagraph-capture-sizes", "cuda-graph-sizes"}
+_FRACTIONS = {"fraction", "sliding_ratio", "state_ratio"}
+_SIZES = {"host_cache_gb", "host_cache_ratio", "offload_gib", "swap_gib"}
+_TEXTS = {"kv_dtype", "dtype", "quantization", "attention_backend", "load_format", "all_to_all", "executor"}
+_MOST_RANKS = 100_000
+
+
+def read_command(engine: str, version: str, line: str) -> Settings:
+    """From a whole command line, ``vllm serve MODEL --tensor-parallel-size 2`` and the like."""
+    try:
+        words = shlex.split(line[:LONGEST_LINE])
+    except ValueError:
+        words = line[:LONGEST_LINE].split()
+    return read_arguments(engine, version, words)
+
+
+def read_arguments(engine: str, version: str, words: Sequence[str]) -> Settings:
+    """From words as a shell passes them. Never raises: what cannot be used is among the settings' ``problems``."""
+    return settings_of(engine, version, _pairs(words[:_MOST_WORDS]))
+
+
+def _pairs(words: Sequence[str]) -> list[tuple[str, Any]]:
+    """Flags with their values; True for a flag without one; a list for several."""
+    found: list[tuple[str, Any]] = []
+    values: list[str] = []
+    name = ""
+    for word in words:
+        if re.match(r"-{1,2}[A-Za-z]", word):
+            if name:
+                found.append((name, _value(values)))
+            head, equals, tail = word.lstrip("-").partition("=")
+            name, values = head.replace("_", "-"), [tail] if equals else []
+        elif name:
+            values.append(word)
+    if name:
+        found.append((name, _value(values)))
+    return found
+
+
+def _value(values: list[str]) -> Any:
+    return True if not values else values[0] if len(values) == 1 else values
+
+
+def settings_of(engine: str, version: str, flags: Mapping[str, Any] | Sequence[tuple[str, Any]]) -> Settings:
+    """From flags already apart, as a snapshot or a record of a start holds them."""
+    pairs = flags.items() if isinstance(flags, Mapping) else flags
+    known = _VLLM if engine == "vllm" else _SGLANG
+    read: dict[str, Any] = {}
+    draft: dict[str, Any] = {}
+    unread: list[str] = []
+    problems: list[str] = []
+    for spelled, value in pairs:
+        name = str(spelled)[:80].lstrip("-").replace("_", "-")
+        value = _first(value) if name not in _LISTS else value
+        if name in _SWITCHES and value is not False and str(value).lower() != "false":
+            field, meaning = _SWITCHES[name]
+            read.setdefault(field, meaning)
+        elif name in known and value is not True:
+            _take(known[name], name, value, read, problems)
+        elif name in _SPECULATIVE and value is not True:
+            draft[_SPECULATIVE[name]] = value
+        elif name in _LISTS:
+            read["graph_batches"] = _numbers(value)
+        elif name == "safetensors-load-strategy":
+            read["is_mmap_disabled"] = str(value).lower() == "eager"
+        elif name in _JSON or name.partition(".")[0] in _JSON:
+            _take_json(name, value, read, draft, problems)
+        else:
+            unread.append(name)
+    if draft:
+        read["speculation"] = _speculation(draft, engine, problems)
+    if read.get("graph_batches"):
+        read["graph_batch"] = max(read["graph_batches"])
+    if read.get("is_expert_parallel") and engine == "sglang":
+        read.setdefault("expert", read.get("tensor", 1))
+    if read.get("all_to_all", "none") not in ("none", "") and engine == "sglang":
+        # every all-to-all backend makes the experts as parallel as the ranks
+        read["expert"] = read.get("tensor", 1)
+    return Settings(engine=engine, version=version, unread=tuple(unread), problems=tuple(problems), **read)
+
+
+def _first(value: Any) -> Any:
+    return value[0] if isinstance(value, list | tuple) and value else value
+
+
+def _take(field: str, name: str, value: Any, read: dict[str, Any], problems: list[str]) -> None:
+    if value is None:
+        return
+    if field in _TEXTS:
+        read[field] = str(value)[:80].strip("\"'")
+        return
+    number = _number(value)
+    if field in ("context", "prefill_tokens") and str(value).lower() in ("-1", "auto"):
+        # the engine's own choice; no chunks at all
+        return
+    if number is None:
+        problems.append(f"--{name} {str(value)[:40]!r} is no number")
+    elif field in _FRACTIONS:
+        if 0 < number <= 1:
+            read[field] = number
+        else:
+            problems.append(f"--{name} {number:g} is not between 0 and 1")
+    elif field in _SIZES:
+        read[field] = min(number, 1e6)
+    elif number < 1 or number != int(number):
+        problems.append(f"--{name} {number:g} is no positive whole number")
+    elif field in ("tensor", "pipeline", "data", "expert", "decode_context", "nodes") and number > _MOST_RANKS:
+        problems.append(f"--{name} {number:g} is more than {_MOST_RANKS} ranks")
+    else:
+        read[field] = int(number)
+
+
+def _number(value: Any) -> float | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return float(value) if abs(value) < 1e15 else None
+    text = str(value)[:40].strip().strip("\"'").replace(",", "")
+    found = _NUMBER.fullmatch(text)
+    if not found:
+        return None
+    unit = found[2]
+    # vLLM reads 1k as a thousand and 1K as 1024
+    return float(found[1]) * (_BINARY[unit] if unit.isupper() else _DECIMAL[unit.lower()])
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    items = value if isinstance(value, list | tuple) else re.split(r"[\s,\[\]]+", str(value)[:4000])
+    numbers = (_number(item) for item in items[:2000] if item not in ("", True, False))
+    return tuple(sorted({int(number) for number in numbers if number and 0 < number < 10**6}))
+
+
+def _take_json(name: str, value: Any, read: dict[str, Any], draft: dict[str, Any], problems: list[str]) -> None:
+    document = value
+    if isinstance(value, str):
+        try:
+            document = msgspec.json.decode(value[:LONGEST_LINE].encode("utf-8", "replace"))
+        except (msgspec.DecodeError, RecursionError):
+            if name.startswith("speculative-config"):
+                problems.append(f"--{name} is no JSON object")
+            return
+    base, _, inner = name.partition(".")
+    content = {inner.replace("-", "_"): document} if inner else document
+    if not isinstance(content, dict):
+        return
+    if base == "speculative-config":
+        draft.update({theirs: content[ours] for ours, theirs in (("method", "method"), ("model", "draft"), ("num_speculative_tokens", "tokens")) if content.get(ours)})  # fmt: skip
+    sizes = content.get("cudagraph_capture_sizes")
+    if sizes:
+        read["graph_batches"] = _numbers(sizes)
+    if _number(content.get("max_cudagraph_capture_size")):
+        read["graph_batch"] = int(_number(content["max_cudagraph_capture_size"]) or 1)
+    if str(content.get("cudagraph_mode", "")).upper() == "NONE":
+        read["has_graphs"] = False
+    threads = _number(content.get("num_threads")) if base == "model-loader-extra-config" else None
+    if threads:
+        read["loading_threads"] = int(min(threads, 1024)) or None
+
+
+def _speculation(draft: dict[str, Any], engine: str, problems: list[str]) -> Speculation | None:
+    method = str(draft.get("method") or "").upper().replace("-", "").replace("_", "")[:40]
+    path = str(draft.get("draft") or "")[:500]
+    if method.endswith("MTP") and method != "MTP":
+        method = "MTP"
+    if not method:
+        method = "EAGLE3" if "eagle3" in path.lower().replace("-", "") else "EAGLE" if "eagle" in path.lower() else "STANDALONE" if engine == "sglang" else "DRAFTMODEL"  # fmt: skip
+    numbers = {name: _number(draft[name]) for name in ("steps", "tokens") if draft.get(name) is not None}
+    for name, number in numbers.items():
+        if number is None or not 0 < number < 10**4:
+            problems.append(f"the number of speculative {name} is no usable number")
+    usable = {name: int(number) for name, number in numbers.items() if number is not None and 1 <= number < 10**4}
+    return Speculation(method, path, usable.get("steps"), usable.get("tokens"))

@@ -1,0 +1,81 @@
+"""From the checks of an estimate to its verdict."""
+
+from __future__ import annotations
+
+from gpuwhy.fit.amount import Amount
+from gpuwhy.fit.ground import Ground
+from gpuwhy.fit.host_memory import host_estimate
+from gpuwhy.fit.results import Cache, Check, Estimate, Fraction, Part, Verdict
+from gpuwhy.knowledge.engine_memory import Reading
+
+OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ..."
+
+
+def weights_check(margin: Amount, says: str) -> Check:
+    """The check that both engines make by allocating."""
+    return Check(phase="weights", outcome="oom-weights", margin=margin, says=says, message=OUT_OF_MEMORY)
+
+
+def share_of(amount: Amount, of: Amount) -> Amount:
+    """The amount as a share of another, from 0 to 1."""
+    base = of.expected if of.expected > 0 else 1.0
+    return Amount(*(min(1.0, max(0.0, each / base)) for each in (amount.low, amount.expected, amount.high)))
+
+
+def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: Fraction, cache: Cache, reading: Reading, in_threads: bool, swap_gib: float) -> Estimate:  # fmt: skip
+    settings, hardware = ground.settings, ground.hardware
+    host = host_estimate(ground.model, settings, hardware, ground.draft, cache.gib.expected, in_threads, swap_gib)
+    verdict, decisive = _verdict(checks)
+    reason = _reason(verdict, decisive, cache)
+    missing = ground.missing
+    if not ground.model.inventory.groups or not ground.held.expected:
+        verdict, decisive = Verdict.CLOSE, None
+        reason = "the weights are not known: nothing can be said of what they leave"
+    elif not cache.bytes_per_token and verdict is Verdict.STARTS:
+        verdict, decisive, reason = Verdict.CLOSE, None, "the cache's bytes per token are not known"
+    if settings.gpus > hardware.gpus:
+        missing = (*missing, f"the settings ask for {settings.gpus} GPUs, {hardware.gpus} are there")
+    if hardware.host_gib and verdict is Verdict.STARTS:
+        worst = host.risks[0]
+        if worst.verdict is Verdict.FAILS:
+            verdict, decisive, reason = Verdict.FAILS, None, f"the host's memory: {worst.says}"
+    return Estimate(
+        verdict=verdict,
+        reason=reason,
+        decisive=decisive,
+        model=ground.model.name,
+        engine=settings.engine,
+        version=settings.version,
+        release=reading.sentence,
+        is_release_read=reading.is_read,
+        gpu=hardware.gpu.name,
+        gpus=hardware.gpus,
+        gpus_needed=settings.gpus,
+        total_gib=ground.total,
+        parts=tuple(parts),
+        checks=tuple(checks),
+        fraction=fraction,
+        cache=cache,
+        host=host,
+        missing=tuple(dict.fromkeys(missing)),
+    )
+
+
+def _verdict(checks: list[Check]) -> tuple[Verdict, Check | None]:
+    """The first check that fails for certain; else the first that may; else the narrowest."""
+    for wanted in (Verdict.FAILS, Verdict.CLOSE):
+        found = next((check for check in checks if check.verdict is wanted), None)
+        if found:
+            return wanted, found
+    return Verdict.STARTS, min(checks, key=lambda check: check.margin.low)
+
+
+def _reason(verdict: Verdict, check: Check | None, cache: Cache) -> str:
+    if check is None:
+        return ""
+    margin = check.margin
+    if verdict is Verdict.STARTS:
+        return f"{cache.tokens.expected:,.0f} tokens of cache; the narrowest margin is {margin.expected:.2f} GiB ({check.phase})"  # fmt: skip
+    if verdict is Verdict.FAILS:
+        return f"{-margin.expected:.2f} GiB too little: {check.says}"
+    return f"{margin.expected:+.2f} GiB, between {margin.low:+.2f} and {margin.high:+.2f}: {check.says}"

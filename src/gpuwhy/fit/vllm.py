@@ -1,0 +1,128 @@
+"""How vLLM divides the memory of a GPU: what it asks for, what it subtracts, and what one request needs."""
+
+from __future__ import annotations
+
+import math
+
+from msgspec import Struct
+
+from gpuwhy.fit.amount import GIB, NOTHING, Amount, combined
+from gpuwhy.fit.hardware import Hardware
+from gpuwhy.fit.kv_cache import KvShape, request_bytes_in_groups
+from gpuwhy.fit.settings import Settings
+from gpuwhy.knowledge.engine_memory import VllmMemory
+
+_LARGE_CARD_GIB = 70
+_LARGEST_CARD_GIB = 160
+_CAPTURE_CAP = 512
+DEFAULT_BLOCK = 16
+
+
+class Defaults(Struct, frozen=True):
+    """What the settings leave to the engine (engine/arg_utils.py, for its server)."""
+
+    prefill_tokens: int
+    requests: int
+    utilization: float
+    capture_cap: int
+    source: str
+
+
+def defaults(settings: Settings, hardware: Hardware, release: VllmMemory) -> Defaults:
+    total, tokens, requests = hardware.gpu.cuda_gib, 2048, 256
+    is_a100 = "a100" in hardware.gpu.name.lower()
+    if total >= _LARGE_CARD_GIB and not is_a100 and not hardware.gpu.is_unified:
+        tokens, requests = 8192, 1024
+        if release.has_largest_tier and total >= _LARGEST_CARD_GIB:
+            tokens = 16384
+    cap = release.graph_cap_blackwell if 10 <= hardware.capability < 12 else _CAPTURE_CAP
+    utilization = settings.fraction if settings.fraction is not None else release.default_utilization
+    return Defaults(
+        settings.prefill_tokens or tokens,
+        settings.requests or requests,
+        utilization,
+        settings.graph_batch or cap,
+        "as given" if settings.fraction is not None else f"default of vLLM {release.version}",
+    )
+
+
+def requested(total: Amount, utilization: float) -> Amount:
+    """``ceil(total * gpu_memory_utilization)``, in GiB."""
+    return Amount(*(math.ceil(each * GIB * utilization) / GIB for each in (total.low, total.expected, total.high)))
+
+
+def kv_budget(asked: Amount, weights: Amount, activation: Amount, non_torch: Amount, graphs: Amount, release: VllmMemory) -> Amount:  # fmt: skip
+    """GiB for the cache: what is asked for, less weights, activation peak and what is not PyTorch's; from 0.20 on less
+    the estimated graphs too.
+    """
+    spent = [weights, activation, non_torch, *([graphs] if release.subtracts_graphs else [])]
+    return combined((asked, *(each.negated() for each in spent)))
+
+
+def non_torch(hardware: Hardware, ranks: int, release: VllmMemory) -> Amount:
+    """measured on H100: 0.25 GiB alone and 2.06 to 2.21 on several ranks from 0.17 on; 0.13 and 0.55 before."""
+    alone = release.non_torch_alone_gib
+    if ranks <= 1:
+        return Amount(alone * 0.8, alone, alone + 0.25)
+    linked = release.non_torch_linked_gib
+    if hardware.gpu.is_linked:
+        return Amount(linked * 0.85, linked, linked * 1.1)
+    return Amount(alone * 0.8, min(linked, alone + 0.4), linked)
+
+
+class Pool(Struct, frozen=True):
+    """``needed_gib``: what one request of the longest length reserves."""
+
+    tokens: Amount
+    longest: Amount
+    concurrency: Amount
+    needed_gib: float
+    bytes_per_token: float
+
+
+def pool(settings: Settings, budget: Amount, kv: KvShape, length: int, in_flight: int, extra_bytes: float) -> Pool:
+    """The tokens that a budget holds as vLLM prints them: requests of ``length`` at a time, times that length."""
+    block = max(1, settings.page or DEFAULT_BLOCK)
+    needed = request_bytes_in_groups(kv, length, in_flight, block) + extra_bytes * length
+    ranks = max(1, settings.decode_context)
+    concurrency = NOTHING
+    if needed > 0:
+        concurrency = budget.at_least(0).scaled(GIB / needed * ranks)
+    longest = Amount(*(_longest(each, kv, in_flight, block, extra_bytes, ranks) for each in (budget.low, budget.expected, budget.high)))  # fmt: skip
+    return Pool(concurrency.scaled(length), longest, concurrency, needed / ranks / GIB, needed / max(1, length))
+
+
+def _longest(gib: float, kv: KvShape, in_flight: int, block: int, extra_bytes: float, ranks: int) -> float:
+    """The longest request that fits, by halving: what a request needs grows with its length but not evenly."""
+    available = gib * GIB * ranks
+    if available <= 0 or not (kv.per_token or kv.state_layers):
+        return 0.0
+    low, high = 0, 1 << 28
+    while low < high:
+        middle = (low + high + 1) // 2
+        if request_bytes_in_groups(kv, middle, in_flight, block) + extra_bytes * middle <= available:
+            low = middle
+        else:
+            high = middle - 1
+    return float(low)
+
+
+def not_free_message(release: VllmMemory, free: float, total: float, utilization: float) -> str:
+    device = " cuda:0" if release.names_device else ""
+    return (
+        f"ValueError: Free memory on device{device} ({free:.2f}/{total:.2f} GiB) on startup is less than desired GPU memory "
+        f"utilization ({utilization:g}, {total * utilization:.2f} GiB). Decrease GPU memory utilization or reduce GPU memory "
+        "used by other processes."
+    )
+
+
+NO_CACHE_MESSAGE = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."  # fmt: skip
+
+
+def too_long_message(release: VllmMemory, length: int, needed: float, available: float, longest: float) -> str:
+    models = "models's" if release.misspells_models else "model's"
+    return (
+        f"ValueError: To serve at least one request with the {models} max seq len ({length}), ({needed:.2f} GiB KV cache is "
+        f"needed, which is larger than the available KV cache memory ({available:.2f} GiB). Based on the available memory, "
+        f"the estimated maximum model length is {int(longest)}."
+    )

@@ -1,0 +1,108 @@
+"""One rank of vLLM: a share of the GPU is asked for, and the cache gets what weights and a profile run leave of it."""
+
+from __future__ import annotations
+
+from gpuwhy.fit import vllm
+from gpuwhy.fit.activations import hidden_gib, vllm_peak
+from gpuwhy.fit.amount import GIB, NOTHING, Amount, combined
+from gpuwhy.fit.concluding import OUT_OF_MEMORY, concluded, share_of, weights_check
+from gpuwhy.fit.drafts import tokens_each
+from gpuwhy.fit.graphs import vllm_batches, vllm_graphs
+from gpuwhy.fit.ground import Ground, opening_parts, weight_parts
+from gpuwhy.fit.measured import told
+from gpuwhy.fit.results import Cache, Check, Estimate, Fraction, Part
+from gpuwhy.fit.workspaces import backend, vllm_triton_mla
+from gpuwhy.knowledge.engine_memory import VllmMemory, vllm_memory
+
+
+def vllm_estimate(ground: Ground) -> Estimate:
+    """What happens on the heaviest rank."""
+    settings, shape, measured, hardware = ground.settings, ground.shape, ground.measured, ground.hardware
+    release, reading = vllm_memory(settings.version)
+    chosen = vllm.defaults(settings, hardware, release)
+    utilization = measured.fraction if measured.fraction is not None else chosen.utilization
+    ranks = settings.tensor * settings.pipeline
+    each = tokens_each(settings)
+    asked = vllm.requested(ground.total, utilization)
+    outside = ground.opened + (ground.connected if release.snapshot_after_communication else NOTHING)
+    free = told(measured.available_before, ground.total - outside - Amount.exact(hardware.taken_gib))
+    held = ground.held + ground.draft.gib if measured.weights is None else ground.held
+    activation = told(measured.activation, _vllm_activation(ground, release, chosen, each))
+    other = told(measured.non_torch, vllm.non_torch(hardware, ranks, release))
+    batches = vllm_batches(chosen.requests, each, chosen.capture_cap) if settings.has_graphs else ()
+    if settings.graph_batches and settings.has_graphs:
+        batches = settings.graph_batches
+    graphs = told(measured.graphs, vllm_graphs(shape, len(batches)))
+    budget = vllm.kv_budget(asked, held, activation, other, graphs, release)
+    if settings.kv_cache_bytes:
+        budget = Amount.exact(settings.kv_cache_bytes / GIB)
+    in_flight = chosen.prefill_tokens
+    made = vllm.pool(settings, budget, ground.kv, ground.context, in_flight, ground.draft.kv_bytes)
+    cache_gib = budget.at_least(0)
+    # the peak is free again when graphs are captured; what NCCL took is part of what is not PyTorch's
+    late = _vllm_late(ground, asked, activation, NOTHING if release.subtracts_graphs else graphs)
+    checks = [
+        Check(phase="start", outcome="not-free", margin=free - asked, says=f"{utilization:g} of the GPU must be free when the worker starts", message=vllm.not_free_message(release, free.expected, ground.total.expected, utilization)),
+        weights_check(free - held, "the weights must fit into what is free"),
+        Check(phase="kv-cache", outcome="oom-kv", margin=budget, says="weights, activation peak and the rest must leave something of what is asked for", message=vllm.NO_CACHE_MESSAGE),
+        Check(phase="context", outcome="oom-kv", margin=budget - Amount.exact(made.needed_gib), says=f"one request of {ground.context} tokens must fit into the cache", message=vllm.too_long_message(release, ground.context, made.needed_gib, max(0.0, budget.expected), made.longest.expected)),
+        Check(phase="graphs", outcome="oom-graph", margin=late, says="graphs must fit beside the cache", message=OUT_OF_MEMORY),
+    ]  # fmt: skip
+    parts = [*opening_parts(ground), *weight_parts(ground)]
+    if ground.draft.layers and measured.weights is None:
+        parts.append(Part(name="draft model", kind="draft", gib=ground.draft.gib, source=ground.draft.source))
+    parts += [
+        Part(name="KV cache", kind="kv-cache", gib=cache_gib, source="what is asked for, less all that is counted"),
+        Part(name="activation peak", kind="activation", gib=activation, source=f"{chosen.prefill_tokens} tokens forward, {chosen.requests} requests sampled", is_static=False),
+        Part(name="what is not PyTorch's", kind="communication", gib=_without(other, ground.connected.expected), source="measured on H100"),
+        Part(name="CUDA graphs", kind="graphs", gib=graphs, source=f"{len(batches)} sizes; " + ("counted" if release.subtracts_graphs else "not counted by this release")),
+    ]  # fmt: skip
+    cache = Cache(
+        gib=cache_gib,
+        tokens=made.tokens,
+        bytes_per_token=made.bytes_per_token,
+        context=ground.context,
+        longest=made.longest,
+        concurrency=made.concurrency,
+        budget=budget,
+        source="GiB of the GPU x utilization - weights - activation - not PyTorch's" + (" - graphs" if release.subtracts_graphs else ""),
+    )  # fmt: skip
+    said = Fraction(
+        name="--gpu-memory-utilization",
+        value=utilization,
+        is_default=settings.fraction is None and measured.fraction is None,
+        source=chosen.source if measured.fraction is None else "as the log says",
+        minimum=share_of(asked - budget + Amount.exact(made.needed_gib), ground.total),
+        maximum=share_of(
+            combined((asked, late)) if late.expected < free.expected - asked.expected else free, ground.total
+        ),
+    )
+    swap = settings.swap_gib if settings.swap_gib is not None else float(release.swap_gib)
+    return concluded(ground, [part for part in parts if part.gib.high > 0], checks, said, cache, reading, False, swap)
+
+
+def _vllm_late(ground: Ground, asked: Amount, activation: Amount, graphs: Amount) -> Amount:
+    """What is outside the request, and the peak that is free again. Buffers of NCCL may be outside it too."""
+    outside = combined((ground.total, asked.negated(), ground.opened.negated(), activation, graphs.negated()))
+    return outside - Amount.exact(ground.hardware.taken_gib) - Amount(0.0, 0.0, ground.connected.high)
+
+
+def _without(other: Amount, shown: float) -> Amount:
+    """What is not PyTorch's, less the communicators that a part of their own shows already."""
+    rest = max(0.0, other.expected - shown)
+    return Amount(min(rest, max(0.0, other.low - shown)), rest, max(rest, other.high - shown))
+
+
+def _vllm_activation(ground: Ground, release: VllmMemory, chosen: vllm.Defaults, each: int) -> Amount:
+    settings, shape, parallel = ground.settings, ground.shape, ground.settings.parallel
+    block = max(1, settings.page or vllm.DEFAULT_BLOCK)
+    peak = vllm_peak(
+        shape, parallel, chosen.prefill_tokens, chosen.requests, ground.context, block, release.sampler_logits
+    )
+    name = backend(shape, ground.hardware, settings.attention_backend)
+    if release.has_split_workspace and shape.mla and ("triton" in name):
+        split = vllm_triton_mla(shape, parallel, ground.hardware, chosen.requests * each, ground.context)
+        peak = peak + Amount.exact(split)
+    if shape.is_multimodal and not settings.is_language_only:
+        peak = peak + Amount(0.0, hidden_gib(shape, chosen.prefill_tokens), 0.6)
+    return peak

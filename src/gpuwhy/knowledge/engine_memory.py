@@ -1,0 +1,126 @@
+"""How SGLang and vLLM divide GPU memory, release by release: what is subtracted when, and their defaults.
+
+derived: read in the releases' own files; "for changes" rows only to date a change, "from logs" from start-up logs of
+that release. A release in between is taken to do as the older of its neighbours.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TypeVar
+
+from msgspec import Struct
+from packaging.version import InvalidVersion, Version
+
+from gpuwhy.knowledge.tables import read_table
+
+LONGEST_VERSION = 80
+
+
+class SglangMemory(Struct, frozen=True):
+    """One release of SGLang. MiB as in its source; ``counts_draft``: draft weights are part of what the fraction holds."""
+
+    version: str
+    read: str
+    counts_draft: bool
+    speculative_reserve_mib: int
+    has_prefill_graphs: bool
+    speculation_stops_prefill_graphs: bool
+    multimodal_prefill_graphs: tuple[str, ...]
+    """Multimodal architectures that keep their prefill graphs; for the others they are turned off."""
+    prefill_graph_tokens_mla: int
+    multimodal_reserve_mib: int
+    has_new_small_tiers: bool
+    caps_graphs_by_requests: bool
+    deepep_reserve_mib: int
+    fraction_without_gpu: float
+    splits_by_context: bool
+    """The split buffers of Triton MLA grow with context and processors; before, eight splits."""
+    loads_in_threads: bool
+    names_minimum: bool
+    """Its failure names the smallest fraction that would do."""
+
+
+class VllmMemory(Struct, frozen=True):
+    """One release of vLLM. ``sampler_logits``: the sampler's peak in units of its float32 logits."""
+
+    version: str
+    read: str
+    default_utilization: float
+    snapshot_after_communication: bool
+    subtracts_graphs: bool
+    sampler_logits: float
+    has_largest_tier: bool
+    has_split_workspace: bool
+    graph_cap_blackwell: int
+    non_torch_alone_gib: float
+    non_torch_linked_gib: float
+    swap_gib: int
+    names_device: bool
+    misspells_models: bool
+
+
+class _Table(Struct, frozen=True):
+    sglang: tuple[SglangMemory, ...]
+    vllm: tuple[VllmMemory, ...]
+
+
+class Reading(Struct, frozen=True):
+    """How well a release is known: ``sentence`` for people; not ``is_read``: taken from its neighbours."""
+
+    is_read: bool
+    sentence: str
+
+
+@functools.cache
+def _table() -> _Table:
+    return read_table("engine_memory", _Table)
+
+
+def sglang_memory(version: str) -> tuple[SglangMemory, Reading]:
+    """The rules of that release, and where they come from. "" is the newest that was read."""
+    return _chosen("SGLang", _table().sglang, version)
+
+
+def vllm_memory(version: str) -> tuple[VllmMemory, Reading]:
+    """As for SGLang."""
+    return _chosen("vLLM", _table().vllm, version)
+
+
+_Row = TypeVar("_Row", SglangMemory, VllmMemory)
+
+
+def _chosen(engine: str, rows: tuple[_Row, ...], version: str) -> tuple[_Row, Reading]:
+    asked = release_of(version)
+    if asked is None:
+        newest = rows[-1]
+        why = "no release is named" if not version else f"{version[:LONGEST_VERSION]!r} is no release"
+        return newest, Reading(False, f"{why}: taken as {engine} {newest.version}, the newest whose source was read")
+    for row in rows:
+        # 0.5.13 and 0.5.13.post1 were read as one
+        if Version(row.version).base_version == asked.base_version and not asked.is_prerelease:
+            how = {"in full": "its source was read", "for changes": "its source was read for what changed"}.get(row.read, "known from start-up logs")  # fmt: skip
+            return row, Reading(row.read != "from logs", f"{engine} {row.version}: {how}")
+    older = [row for row in rows if Version(row.version) <= asked]
+    newer = [row for row in rows if Version(row.version) > asked]
+    if not older:
+        first = rows[0]
+        return first, Reading(
+            False, f"{engine} {asked} is older than every release that was read: taken as {first.version}"
+        )
+    if not newer:
+        last = rows[-1]
+        return last, Reading(
+            False, f"{engine} {asked} is newer than every release that was read: taken as {last.version}"
+        )
+    return older[-1], Reading(False, f"the source of {engine} {asked} was not read: interpolated from its neighbours {older[-1].version} and {newer[0].version}, taken as the older")  # fmt: skip
+
+
+def release_of(version: str) -> Version | None:
+    """``0.5.23``, ``v0.19.0``, ``0.22.1rc1.dev26+g4721bb3aa``; None for what is no version."""
+    words = version[:LONGEST_VERSION].strip().split()
+    text = (words[0] if words else "").lstrip("v=")
+    try:
+        return Version(text)
+    except InvalidVersion:
+        return None
