@@ -12,6 +12,9 @@ from gpuwhy import __version__
 
 COMMANDS = {
     "diagnose": "Find out why a service crashed or will not start.",
+    "fix": "Apply a remedy, prove it, and be able to go back.",
+    "undo": "Take back a change that gpuwhy made.",
+    "history": "What gpuwhy changed on a target.",
     "collect": "Take a snapshot of a target, to diagnose it elsewhere.",
     "show": "What a snapshot holds, and what was taken out of it.",
     "check": "Forecast: will this environment run on these GPUs?",

@@ -1,0 +1,188 @@
+"""``gpuwhy fix WHERE``: from the diagnosis to the running service, with a preview before and a way back after."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuwhy.cli.changing import ask_number, ask_whether, ask_word, changed_host, print_outcome, print_rows, told_steps
+from gpuwhy.cli.failing import unreachable, unusable
+from gpuwhy.cli.group import FAILURE, UNREACHABLE
+from gpuwhy.cli.target_options import Reach, target_options
+
+if TYPE_CHECKING:
+    from gpuwhy.model.diagnosis import Diagnosis
+    from gpuwhy.remedies.applying.fixing import Choice, Tried, Trying
+    from gpuwhy.remedies.applying.site import Site
+    from gpuwhy.reports.row import Row
+    from gpuwhy.targets import HostTarget
+
+
+@click.command("fix")
+@click.argument("where", default="local")
+@click.option("--unit", "-u", default="", help="The systemd unit to mend; without it the failing one is looked for.")
+@click.option("--remedy", "-r", "number", metavar="N", type=click.IntRange(1), help="Which remedy, by its number in the report.")  # fmt: skip
+@click.option("--apply", "is_applied", is_flag=True, help="Make the change; without this nothing is changed.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask before the change.")
+@click.option("--keep", is_flag=True, help="Keep the change also when the service does not get well.")
+@click.option("--grace", type=click.FloatRange(0, 3600), metavar="SECONDS", help="How long the service must stay up; by default longer than its last life.")  # fmt: skip
+@click.option("--start", type=click.FloatRange(1, 7200), default=900.0, show_default=True, metavar="SECONDS", help="How long the service may take to come up.")  # fmt: skip
+@click.option("--finish", metavar="ID", type=click.IntRange(1), help="Go on with a change that was interrupted.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@target_options
+def command(
+    where: str,
+    unit: str,
+    number: int | None,
+    is_applied: bool,
+    yes: bool,
+    keep: bool,
+    grace: float | None,
+    start: float,
+    finish: int | None,
+    form: str,
+    reach: Reach,
+) -> int:
+    """Diagnose the service at WHERE (local, or an SSH destination), show the remedies and, for the chosen one, exactly
+    what would be changed. With --apply it is changed, watched, and rolled back by itself if the service does not get well.
+
+    Exit status: 0 nothing failed or the change is in force and the service stable, 1 a failure that was not mended
+    (a preview too), 2 the arguments are unusable, 3 the target could not be examined or refused the change.
+    """
+    from gpuwhy.remedies.applying.fixing import Trying
+    from gpuwhy.remedies.applying.site import Site
+    from gpuwhy.targets import TargetError
+
+    if finish is not None and not is_applied:
+        unusable(f"to go on with change {finish} add --apply; to take it back: gpuwhy undo {where} {finish}")
+    if is_applied and not yes and not sys.stdin.isatty():
+        unusable("nobody is there to be asked: add --yes to make the change without a question")
+    trying = Trying(grace=grace, deadline=start, keep=keep)
+    try:
+        host = changed_host(where, reach)
+        if finish is not None:
+            with Site(host) as site:
+                return _finished(site, finish, trying, form)
+        diagnosis = _diagnosed(where, unit, reach)
+        return _fixed(diagnosis, host, number, is_applied=is_applied, yes=yes, trying=trying, form=form)
+    except TargetError as error:
+        unreachable(str(error))
+
+
+def _diagnosed(where: str, unit: str, reach: Reach) -> Diagnosis:
+    from gpuwhy.cli.progress import shown_progress
+    from gpuwhy.investigate import investigate
+    from gpuwhy.remedies import prescribe
+
+    target = reach.target(where)
+    with shown_progress(target.name) as on_probe:
+        return prescribe(investigate(target, unit=unit, on_probe=on_probe, timeout=reach.timeout))
+
+
+def _fixed(
+    diagnosis: Diagnosis,
+    host: HostTarget,
+    number: int | None,
+    *,
+    is_applied: bool,
+    yes: bool,
+    trying: Trying,
+    form: str,
+) -> int:
+    """The diagnosis told, one remedy chosen, previewed, and tried when that was asked for."""
+    from gpuwhy.remedies.applying.fixing import choices, planned, try_remedy
+    from gpuwhy.remedies.applying.plan import Plan
+    from gpuwhy.remedies.applying.site import Site
+    from gpuwhy.reports import fix
+
+    offered = choices(diagnosis)
+    answer = Answer(diagnosis, offered, form)
+    answer.tell(fix.diagnosed(diagnosis))
+    if not offered:
+        answer.end(None, None)
+        return _status_without_remedy(diagnosis)
+    answer.tell(fix.listed(offered))
+    if number is None:
+        number = ask_number(len(offered)) if form == "text" else None
+    if number is None:
+        answer.tell(fix.how_to_go_on(host.name, diagnosis.incident.unit, "N"))
+        answer.end(None, None)
+        return FAILURE
+    if number > len(offered):
+        unusable(f"there is no remedy {number}: the report has {len(offered)}")
+    with Site(host) as site:
+        if not _is_clean(site, answer, trying):
+            return UNREACHABLE
+        choice = planned(offered[number - 1], diagnosis, site)
+        answer.tell(fix.preview(choice))
+        if not isinstance(choice.plan, Plan) or not is_applied or not (yes or ask_whether("Apply this?")):
+            if isinstance(choice.plan, Plan):
+                answer.tell(fix.how_to_go_on(host.name, diagnosis.incident.unit, str(number)))
+            answer.end(choice, None)
+            return FAILURE
+        with told_steps(form) as (on_step, on_rung):
+            result = try_remedy(choice, diagnosis, site, trying, on_step, on_rung)
+    answer.tell(fix.tried(result))
+    if result.verification.refuted is not None and number < len(offered):
+        answer.tell(fix.what_next(host.name, diagnosis.incident.unit, offered[number]))
+    answer.end(choice, result)
+    return _status(result)
+
+
+class Answer:
+    """Where the answer goes: told row by row to a person, or printed as one document at the end."""
+
+    def __init__(self, diagnosis: Diagnosis, offered: tuple[Choice, ...], form: str) -> None:
+        self._diagnosis, self._offered, self._form = diagnosis, offered, form
+
+    def tell(self, rows: Iterable[Row]) -> None:
+        if self._form == "text":
+            print_rows(rows)
+
+    def end(self, chosen: Choice | None, result: Tried | None) -> None:
+        if self._form == "json":
+            from gpuwhy.reports.fix_json import render_fix
+
+            click.echo(render_fix(self._diagnosis, self._offered, chosen, result), nl=False)
+
+
+def _is_clean(site: Site, answer: Answer, trying: Trying) -> bool:
+    """Whether no earlier change was left half done; where somebody is there, it is finished or undone first."""
+    from gpuwhy.reports import fix
+
+    for record in site.look().interrupted:
+        answer.tell(fix.interrupted(record, site.target.name))
+        act = ask_word("Finish it, undo it, or leave it?", ("finish", "undo", "leave"))
+        if act not in ("finish", "undo"):
+            unreachable(f"change {record.id} was interrupted: finish it or undo it before another is made")
+        with told_steps("text") as (on_step, _):
+            outcome = site.undo(record.id, on_step=on_step) if act == "undo" else site.finish(record.id, grace=trying.grace, deadline=trying.deadline, keep=trying.keep, on_step=on_step)  # fmt: skip
+        answer.tell(fix.ended(outcome))
+        if outcome.status == "failed":
+            return False
+    return True
+
+
+def _finished(site: Site, number: int, trying: Trying, form: str) -> int:
+    with told_steps(form) as (on_step, _):
+        outcome = site.finish(number, grace=trying.grace, deadline=trying.deadline, keep=trying.keep, on_step=on_step)
+    print_outcome(site.target.name, outcome, form)
+    if outcome.status in ("refused", "failed"):
+        return UNREACHABLE
+    is_stable = outcome.stability is None or outcome.stability.is_stable
+    return 0 if outcome.status in ("applied", "verified") and is_stable else FAILURE
+
+
+def _status_without_remedy(diagnosis: Diagnosis) -> int:
+    if diagnosis.findings or (diagnosis.incident.is_failure and diagnosis.incident.primary is not None):
+        return FAILURE
+    return 0 if diagnosis.is_examined else UNREACHABLE
+
+
+def _status(result: Tried) -> int:
+    if result.outcome is not None and result.outcome.status in ("refused", "interrupted", "failed"):
+        return UNREACHABLE
+    return 0 if result.is_proven else FAILURE

@@ -1,0 +1,214 @@
+"""What ``gpuwhy fix``, ``undo`` and ``history`` tell a person: remedies, the preview, each step, the verdict."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections.abc import Iterable, Iterator
+
+from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.remedies.applying.fixing import Choice, Tried
+from gpuwhy.remedies.applying.plan import NotApplied, Plan
+from gpuwhy.remedies.applying.planning import is_never_applied
+from gpuwhy.remedies.applying.site import Outcome, Record, StepReport
+from gpuwhy.remedies.applying.verification import Rung, Verification
+from gpuwhy.reports.neutral import plain
+from gpuwhy.reports.row import Row
+
+_NO_FAILURE = "no failure in what was examined: there is nothing to fix"
+_UNKNOWN = "the cause is not known, so no remedy can be chosen: gpuwhy diagnose tells what was seen"
+
+
+def diagnosed(diagnosis: Diagnosis) -> Iterator[Row]:
+    """The diagnosis in two lines."""
+    unit = diagnosis.incident.unit
+    subject = f"{unit} on {diagnosis.where}" if unit and unit not in diagnosis.where else diagnosis.where
+    if not diagnosis.findings:
+        is_failure = diagnosis.incident.is_failure and diagnosis.incident.primary is not None
+        yield Row(f"{subject}: {_UNKNOWN if is_failure else _NO_FAILURE}", style="answer")
+        return
+    finding = diagnosis.findings[0]
+    yield Row(f"{subject}: {finding.certainty.value}: {finding.title}", style="answer")
+    yield Row(finding.cause, style=finding.certainty.value)
+
+
+def listed(choices: Iterable[Choice]) -> Iterator[Row]:
+    """The remedies with the numbers that ``--remedy`` takes."""
+    yield Row("")
+    yield Row("Remedies, from the smallest change to the largest", style="heading")
+    for choice in choices:
+        remedy = choice.remedy
+        unsure = "" if remedy.is_sure else "  (helps in some such cases)"
+        never = "  [explained only]" if is_never_applied(remedy) else ""
+        named = f"{remedy.name}={remedy.value}" if remedy.kind == "env" and remedy.value != "unset" else f"{remedy.name} {remedy.value}".strip()  # fmt: skip
+        yield Row(f"{choice.number}. {remedy.kind} {named}{unsure}{never}", 2, hang=3)
+        yield Row(remedy.summary, 5, "note")
+
+
+def preview(choice: Choice) -> Iterator[Row]:
+    """Exactly what applying would do, or why gpuwhy does not do it."""
+    plan = choice.plan
+    yield Row("")
+    if isinstance(plan, NotApplied):
+        yield from _not_applied(choice, plan)
+        return
+    if plan is None:
+        return
+    yield Row(f"Remedy {choice.number}: {plan.title}", style="heading")
+    if plan.is_in_place:
+        yield Row("All of this is in place already: applying it changes nothing.", 2)
+    for change in plan.files:
+        for line in change.diff():
+            yield Row(line, 2, "command")
+    commands = list(plan.commands())
+    if commands:
+        yield Row("then:", 2, "note")
+        for command in commands:
+            yield Row(command, 4, "command")
+    if plan.unit:
+        yield Row(f"Restarted: {plan.unit}, nothing else.", 2, "note")
+    for note in (*plan.notes, *([f"cost: {choice.remedy.cost}; risk {choice.remedy.risk}"] if choice.remedy.cost else [])):  # fmt: skip
+        yield Row(f"- {note}", 2, "note", 2)
+
+
+def _not_applied(choice: Choice, reason: NotApplied) -> Iterator[Row]:
+    yield Row(f"Remedy {choice.number} is not applied by gpuwhy: {reason.why}", style="heading")
+    yield Row(choice.remedy.summary, 2)
+    if reason.instead:
+        yield Row("by hand:", 2, "note")
+        for command in reason.instead:
+            yield Row(command, 4, "command")
+    if choice.remedy.cost:
+        yield Row(f"cost: {choice.remedy.cost}; risk {choice.remedy.risk}", 2, "note", 2)
+    for limit in choice.remedy.limits:
+        yield Row(f"- {limit}", 2, "note", 2)
+
+
+def step_line(report: StepReport) -> str:
+    """One step as it is told while it happens."""
+    words = report.reason or report.told
+    return plain(f"{'ok    ' if report.status == 'ok' else 'FAILED'} {report.name}{': ' + words if words else ''}")[
+        :300
+    ]
+
+
+def rung_line(rung: Rung) -> str:
+    """One rung as it is told while it happens."""
+    words = f": {rung.words}" if rung.words else ""
+    return plain(f"verify {rung.letter} ({rung.name}): {rung.outcome}{words}")[:300]
+
+
+def tried(result: Tried) -> Iterator[Row]:
+    """What came of it."""
+    yield Row("")
+    outcome, plan = result.outcome, result.choice.plan
+    title = plan.title if isinstance(plan, Plan) else result.choice.remedy.name
+    refuted = result.verification.refuted
+    if outcome is None:
+        yield Row(f"Refuted before anything was changed: {title}", style="answer")
+    elif outcome.status == "unchanged":
+        yield Row(f"Nothing to change: {title} is in place already", style="answer")
+    elif outcome.status in ("refused", "interrupted"):
+        yield from refusal(outcome)
+    elif outcome.status == "undone":
+        yield Row(f"Rolled back: {title}: {outcome.reason or (refuted.words if refuted else '')}", style="answer")
+        yield Row("The configuration is what it was before.", 2)
+    elif outcome.status == "failed":
+        yield Row(f"It could not be taken back to its end: {outcome.reason}", style="answer")
+    elif refuted is not None:
+        yield Row(f"Applied and kept, though it did not help: {title}", style="answer")
+    else:
+        yield Row(f"Applied: {title}", style="answer")
+    yield from verified(result.verification)
+    if outcome is not None and outcome.record is not None and result.is_in_force and outcome.status != "unchanged":
+        yield Row(f"change {outcome.record.id}; take it back with: gpuwhy undo WHERE {outcome.record.id}", 2, "note")
+
+
+def verified(verification: Verification) -> Iterator[Row]:
+    """Which rung was reached, and what remains unproven."""
+    if not verification.rungs:
+        return
+    if verification.refuted is not None:
+        yield Row(f"failed at rung {verification.refuted.letter} ({verification.refuted.name}): {verification.refuted.words}", 2, hang=2)  # fmt: skip
+    elif verification.reached:
+        yield Row(f"reached rung {verification.reached}: {verification.rungs[-1].words}", 2, hang=2)
+    if verification.unproven:
+        yield Row(f"unproven: {', '.join(verification.unproven)}", 2, "note", 2)
+
+
+def refusal(outcome: Outcome) -> Iterator[Row]:
+    """Why nothing was changed, and what to do about it."""
+    yield Row(f"Not changed: {outcome.reason}", style="answer")
+    if outcome.advice:
+        yield Row(outcome.advice, 2)
+    for line in outcome.detail.get("diff") or ():
+        yield Row(str(line), 4, "command")
+
+
+def undone(outcome: Outcome) -> Iterator[Row]:
+    """What came of an undo."""
+    if outcome.status in ("refused", "interrupted"):
+        yield from refusal(outcome)
+        return
+    named = f"change {outcome.record.id} ({outcome.record.title})" if outcome.record else "the change"
+    if outcome.status == "unchanged":
+        yield Row(f"Nothing to undo: {outcome.reason}", style="answer")
+    elif outcome.status == "undone":
+        yield Row(f"Undone: {named}; the configuration is what it was before", style="answer")
+    else:
+        yield Row(f"{named} could not be taken back to its end: {outcome.reason}", style="answer")
+
+
+def interrupted(record: Record, where: str) -> Iterator[Row]:
+    """A change that an earlier run left half done."""
+    direction = "applied" if record.state == "applying" else "undone"
+    yield Row(f"Change {record.id} ({record.title}) was interrupted while it was being {direction}.", style="answer")
+    for step in record.steps:
+        yield Row(f"{step.state:10} {step.step} {step.path}".rstrip(), 4, "command")
+    yield Row("Go on with it, or take it back:", 2)
+    yield Row(f"gpuwhy fix {where} --finish {record.id} --apply", 4, "command")
+    yield Row(f"gpuwhy undo {where} {record.id}", 4, "command")
+
+
+def ended(outcome: Outcome) -> Iterator[Row]:
+    """What came of finishing or undoing a change that was interrupted."""
+    if outcome.status in ("applied", "verified"):
+        number = f"change {outcome.record.id}" if outcome.record else "the change"
+        words = f": {outcome.stability.words}" if outcome.stability else ""
+        yield Row(f"Finished: {number} is in force{words}", style="answer")
+    else:
+        yield from undone(outcome)
+
+
+def how_to_go_on(where: str, unit: str, number: str) -> Iterator[Row]:
+    """The command that makes the change."""
+    named = f" --unit {shlex.quote(unit)}" if unit else ""
+    yield Row("")
+    yield Row("Nothing was changed. To make the change:", style="note")
+    yield Row(f"gpuwhy fix {shlex.quote(where)}{named} --remedy {number} --apply", 2, "command")
+
+
+def what_next(where: str, unit: str, choice: Choice) -> Iterator[Row]:
+    """The remedy after one that was refuted."""
+    named = f" --unit {shlex.quote(unit)}" if unit else ""
+    yield Row(f"The next one is remedy {choice.number}: {choice.remedy.summary}", 2)
+    yield Row(f"gpuwhy fix {shlex.quote(where)}{named} --remedy {choice.number}", 2, "command")
+
+
+def history(records: Iterable[Record]) -> Iterator[Row]:
+    """Every change, the newest first."""
+    newest_first = sorted(records, key=lambda record: -record.id)
+    if not newest_first:
+        yield Row("gpuwhy has changed nothing here.")
+    for record in newest_first:
+        made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(record.made)) if record.made else "unknown time"
+        yield Row(f"{record.id:4}  {record.state:12} {made}  {record.unit}  {record.title}".rstrip(), 0, "command")
+        reached = record.verification.get("reached") if isinstance(record.verification, dict) else ""
+        told = record.reason or (f"reached rung {reached}" if reached else "")
+        if told:
+            yield Row(told, 6, "note", 2)
+
+
+def render(rows: Iterable[Row], width: int = 100) -> str:
+    """The rows as plain text."""
+    return "\n".join(line for row in rows for line in row.wrapped(width)) + "\n"
