@@ -27,6 +27,11 @@ def memory(
         "swap_free": sizes.get("SwapFree"),
         "shared": sizes.get("Shmem"),
         "huge_page_size": sizes.get("Hugepagesize"),
+        "huge_pages_total": _count(text, "HugePages_Total"),
+        "huge_pages_free": _count(text, "HugePages_Free"),
+        "transparent_huge_pages": try_line("/sys/kernel/mm/transparent_hugepage/enabled"),
+        "locked": sizes.get("Mlocked"),
+        "unevictable": sizes.get("Unevictable"),
         "commit_limit": sizes.get("CommitLimit"),
         "committed": sizes.get("Committed_AS"),
         "overcommit": try_line("/proc/sys/vm/overcommit_memory"),
@@ -65,6 +70,12 @@ def _limits(folder: str, notes: Notes) -> Dict[str, Any]:
         "peak": _number(folder, "memory.peak", "memory.max_usage_in_bytes"),
         "oom_kills": int(kills.group(1)) if kills else None,
     }
+
+
+def _count(text: str, name: str) -> Optional[int]:
+    """Lines of ``/proc/meminfo`` that count pages and have no unit."""
+    found = re.search(r"^%s: +(\d+)$" % name, text, re.M)
+    return int(found.group(1)) if found else None
 
 
 def _number(folder: str, *names: str) -> Optional[int]:

@@ -58,6 +58,21 @@ class ProcessInfo(ctypes.Structure):
     ]
 
 
+class FabricInfo(ctypes.Structure):
+    """nvmlGpuFabricInfo_t, of drivers since 525."""
+
+    _fields_ = [
+        ("cluster", ctypes.c_ubyte * 16),
+        ("status", ctypes.c_int),
+        ("clique", ctypes.c_uint),
+        ("state", ctypes.c_ubyte),
+    ]
+
+
+FABRIC_STATES = {1: "not started", 2: "in progress", 3: "completed"}
+"""NVML_GPU_FABRIC_STATE_*; 0 is "not supported", as on any GPU without NVSwitches."""
+
+
 class Nvml:
     """The library, loaded. A call that this version of it lacks, or that fails, gives None."""
 
@@ -134,6 +149,10 @@ def describe(nvml: Nvml, index: int, device: Any) -> Dict[str, Any]:
     current, pending = ctypes.c_uint(0), ctypes.c_uint(0)
     if nvml.call("nvmlDeviceGetMigMode", device, ctypes.byref(current), ctypes.byref(pending)) == 0:
         found["mig"] = bool(current.value)
+    fabric = FabricInfo()
+    if nvml.call("nvmlDeviceGetGpuFabricInfo", device, ctypes.byref(fabric)) == 0 and fabric.state in FABRIC_STATES:
+        status = "success" if fabric.status == 0 else nvml.error(fabric.status)
+        found["fabric"] = {"state": FABRIC_STATES[fabric.state], "status": status}
     mode = nvml.number("nvmlDeviceGetComputeMode", device)
     if mode is not None:
         found["compute_mode"] = {0: "default", 1: "exclusive thread", 2: "prohibited", 3: "exclusive process"}.get(

@@ -18,12 +18,15 @@ import time
 from typing import Any, Dict, List, Optional
 
 from gpuwhy.collector import (
+    at_work,
     commands,
     container,
     containers,
+    cuda_start,
     disks,
     driver,
     environment,
+    fabric,
     failing_services,
     gpus,
     inside,
@@ -33,6 +36,7 @@ from gpuwhy.collector import (
     limits,
     memory,
     packages,
+    pci_bridges,
     process,
     python_environments,
     resolutions,
@@ -41,6 +45,7 @@ from gpuwhy.collector import (
     serving,
     system,
     toolkits,
+    torch_targets,
 )
 from gpuwhy.collector.probing import FAILED, OK, TIMED_OUT, Denied, Notes, NoValue, Probe, Request
 from gpuwhy.redaction import Redactor
@@ -53,10 +58,15 @@ PROBES = (
     Probe("gpus", gpus.gpus, deadline=7.0),
     Probe("nvidia_smi", gpus.nvidia_smi),
     Probe("pci", gpus.pci),
+    Probe("pci_bridges", pci_bridges.pci_bridges),
+    Probe("cuda_start", cuda_start.cuda_start, deadline=7.0),
     Probe("driver", driver.driver),
     Probe("gpu_services", driver.gpu_services),
+    Probe("fabric", fabric.fabric, needs=("gpus", "gpu_services", "pci")),
+    Probe("at_work", at_work.at_work, needs=("unit",)),
     Probe("python_environments", python_environments.python_environments, needs=("unit", "process", "environment")),
     Probe("packages", packages.packages, needs=("python_environments",)),
+    Probe("torch_targets", torch_targets.torch_targets, needs=("packages",)),
     Probe("toolkits", toolkits.toolkits, needs=("environment", "python_environments")),
     Probe("resolutions", resolutions.resolutions, needs=("environment", "packages", "python_environments")),
     Probe("assemblers", resolutions.assemblers, needs=("python_environments",)),

@@ -38,6 +38,7 @@ def system(_request: Request, notes: Notes) -> Dict[str, Any]:
         "is_root": os.geteuid() == 0,
         "python": ".".join(map(str, sys.version_info[:3])),
         "selinux": try_line("/sys/fs/selinux/enforce"),
+        "kernel_settings": _kernel_settings(),
         "network_interfaces": try_list("/sys/class/net")[:64],
     }
 
@@ -114,6 +115,17 @@ def _iommu() -> str:
     if kinds & {"DMA", "DMA-FQ"}:
         return "translated"
     return "passthrough" if "identity" in kinds else "translated"
+
+
+def _kernel_settings() -> Dict[str, str]:
+    """Settings that decide what processes and debuggers may do, by the names of sysctl."""
+    names = (
+        "kernel.dmesg_restrict", "kernel.yama.ptrace_scope", "kernel.numa_balancing", "kernel.pid_max", "kernel.threads-max",
+        "vm.max_map_count", "vm.swappiness", "vm.overcommit_memory", "vm.nr_hugepages", "fs.file-max", "fs.inotify.max_user_instances",
+        "fs.inotify.max_user_watches", "kernel.shmmax", "kernel.shmall", "net.core.somaxconn",
+    )  # fmt: skip
+    found = {name: try_line("/proc/sys/" + name.replace(".", "/")) for name in names}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _user() -> str:

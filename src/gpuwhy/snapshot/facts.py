@@ -158,6 +158,57 @@ def _pci(probe: Probe, _: Snapshot) -> Iterator[Fact]:
     yield _fact(probe, "nvswitch", has_switch, f"the PCI bus has {probe.value['nvswitches']} NVSwitches", text)
 
 
+def _pci_bridges(probe: Probe, _: Snapshot) -> Iterator[Fact]:
+    """ACS bits that redirect what goes from GPU to GPU, a text for each bridge; [] where all were read and none is on."""
+    bridges, unread = probe.value["bridges"], probe.value["unread"]
+    on = [each for each in bridges if {"SrcValid", "ReqRedir", "CmpltRedir"} & set(each["on"])]
+    if unread and not on:
+        return
+    texts = [f"{each['address']}: {each['acs']}" for each in on]
+    quote = "; ".join(texts[:4]) or f"read: {', '.join(each['address'] for each in bridges[:8])}"
+    said = f"{len(on)} of {len(bridges)} PCI bridges above the GPUs redirect what goes between them (ACS)"
+    yield _fact(probe, "pci_acs", texts, said, quote, "/sys/bus/pci/devices/*/config")
+
+
+def _cuda_start(probe: Probe, snapshot: Snapshot) -> Iterator[Fact]:
+    place = "container" if (snapshot.value("container") or {}).get("inside") else "host"
+    code, name = int(probe.value["code"]), str(probe.value["name"])
+    said = "CUDA starts" if code == 0 else f"CUDA does not start: {name}"
+    quote = f"cuInit(0) = {code} ({name}), by {probe.value['library']}"
+    yield _fact(probe, f"cuinit.{place}", str(code), said, quote)
+
+
+def _fabric(probe: Probe, _: Snapshot) -> Iterator[Fact]:
+    version = probe.value["version"]
+    if version:
+        said = f"Fabric Manager is {version}"
+        yield _fact(probe, "system_packages.nvidia-fabricmanager", version, said, source="nv-fabricmanager --version")
+    states = [f"GPU {each['gpu']}: {each['state']}, {each['status']}" for each in probe.value["gpus"]]
+    if states:
+        ready = sum(1 for each in probe.value["gpus"] if each["state"] == "completed" and each["status"] == "success")
+        said = f"{ready} of {len(states)} GPUs have joined the NVLink fabric"
+        yield _fact(probe, "fabric_state", states, said, "; ".join(states[:4]), "libnvidia-ml.so.1")
+
+
+def _at_work(probe: Probe, _: Snapshot) -> Iterator[Fact]:
+    """What runs now: for a service that is dead, after its death."""
+    texts = [
+        f"process {each['pid']} ({each['user'] or 'unknown'}; {each['elapsed'] or 0:.0f} s, {each['cpu'] or 0:.0f} s of CPU): "
+        + " ".join(map(str, each["command"]))
+        for each in probe.value["processes"]
+    ]
+    said = f"{len(texts)} engines, parts of engines and compilers run"
+    yield _fact(probe, "processes", texts, said, "; ".join(texts[:3])[:600])
+
+
+def _torch_targets(probe: Probe, _: Snapshot) -> Iterator[Fact]:
+    if probe.value["complete"]:
+        targets = [str(each) for each in probe.value["targets"]]
+        quote = f"{probe.value['containers']} containers of device code: {' '.join(targets)}"
+        said = f"torch was compiled for {' '.join(targets)}"
+        yield _fact(probe, "torch_arch_list", targets, said, quote, str(probe.value["library"]))
+
+
 def _toolkits(probe: Probe, _: Snapshot) -> Iterator[Fact]:
     installs = [
         ToolkitInstall(each["root"], each["version"], bool(each["has_nvcc"]), _toolkit_note(each))
@@ -516,6 +567,11 @@ _READERS: dict[str, tuple[Reader, tuple[str, ...]]] = {
     "driver": (_driver, ("driver", "libcuda_path")),
     "nvidia_smi": (_nvidia_smi, ("nvidia_smi.host", "driver_cuda")),
     "pci": (_pci, ("nvswitch",)),
+    "pci_bridges": (_pci_bridges, ("pci_acs",)),
+    "cuda_start": (_cuda_start, ("cuinit.host",)),
+    "fabric": (_fabric, ()),
+    "at_work": (_at_work, ("processes",)),
+    "torch_targets": (_torch_targets, ("torch_arch_list",)),
     "toolkits": (_toolkits, ("toolkits",)),
     "resolutions": (_resolutions, ("cuda_toolkit", "cuda_home", "nvcc_path")),
     "packages": (_packages, ("torch", "torch_cuda", "packages")),
@@ -559,4 +615,8 @@ _COMMANDS = {
     "shm_bytes": "df /dev/shm",
     "gcc": "gcc --version",
     "kernel_log": "journalctl -k -b",
+    "pci_acs": "sudo lspci -vvv | grep -E '^[0-9a-f]|ACSCtl'",
+    "cuinit.host": "python3 -c \"import ctypes; print(ctypes.CDLL('libcuda.so.1').cuInit(0))\"",
+    "processes": "ps -eo pid,user,etime,time,args",
+    "torch_arch_list": "python -c 'import torch; print(torch.cuda.get_arch_list())'",
 }

@@ -26,6 +26,7 @@ KEYS = frozenset(
         "nvcc_path_version",
         "nvswitch",
         "nvlink_errors",
+        "fabric_state",
         "pci_gpus",
         "driver",
         "driver_cuda",
