@@ -84,7 +84,9 @@ def chosen(request: Request, candidates: Optional[List[Dict[str, Any]]]) -> Chos
         raise Absent("no unit was named, and no failing one was found")
     first = candidates[0]
     if not first.get("selector"):
-        raise Absent("no unit was named; what failed most recently is the %s %s" % (first.get("kind"), first.get("name")))
+        raise Absent(
+            "no unit was named; what failed most recently is the %s %s" % (first.get("kind"), first.get("name"))
+        )
     return parse(str(first["selector"]))
 
 

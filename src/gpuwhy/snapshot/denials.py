@@ -16,7 +16,9 @@ def denials(snapshot: Snapshot) -> list[str]:
         if probe.status == "denied" and not probe.denied:
             found.setdefault(probe.reason, f"{probe.name}: {probe.reason or 'it may not be read'} (denied)")
     told = list(found.values())
-    return told[:MOST] + ([f"{len(told) - MOST} more things may not be read by this account."] if len(told) > MOST else [])
+    return told[:MOST] + (
+        [f"{len(told) - MOST} more things may not be read by this account."] if len(told) > MOST else []
+    )
 
 
 def allowed_by(probe: Probe) -> str:
