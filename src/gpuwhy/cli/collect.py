@@ -11,11 +11,14 @@ from gpuwhy.cli.target_options import Reach, target_options
 @click.command("collect")
 @click.argument("where")
 @click.option("--unit", "-u", default="", help="The systemd unit to examine.")
+@click.option(
+    "--pid", type=click.IntRange(1, 2**22), help="A process that runs and does not get on: what it waits for."
+)
 @click.option("--output", "-o", required=True, metavar="FILE", help="The snapshot to write, by custom NAME.gpuwhy.")
 @click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
 @click.option("--redact", metavar="KINDS", default="", help="For the public: take out hosts,ips,users,paths, or all.")
 @target_options
-def command(where: str, unit: str, output: str, deadline: float, redact: str, reach: Reach) -> int:
+def command(where: str, unit: str, pid: int | None, output: str, deadline: float, redact: str, reach: Reach) -> int:
     """Take a snapshot of WHERE (local, an SSH destination, a container or a pod), with secrets taken out before they leave it."""
     from gpuwhy.cli.progress import shown_progress
     from gpuwhy.investigate import examine
@@ -29,7 +32,7 @@ def command(where: str, unit: str, output: str, deadline: float, redact: str, re
         if not isinstance(target, HostTarget):
             unusable(f"{where} is a file: there is nothing to collect")
         with shown_progress(target.name) as on_probe:
-            examined = examine(target, unit=unit, on_probe=on_probe, deadline=deadline, timeout=reach.timeout)
+            examined = examine(target, unit=unit, on_probe=on_probe, deadline=deadline, timeout=reach.timeout, pid=pid)
             snapshot = examined.snapshot
         if snapshot is not None:
             snapshot = anonymised(snapshot, kinds) if kinds else snapshot
