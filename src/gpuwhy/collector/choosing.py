@@ -13,6 +13,7 @@ import re
 from typing import Any, Dict, List, Optional
 
 from gpuwhy.collector.probing import Absent, Failed, Request
+from gpuwhy.collector.unit_of_process import unit_of_process
 
 SYSTEM, USER, SUPERVISOR, PROCESS, LOG = "systemd unit", "user unit", "supervisord program", "process", "log"
 
@@ -76,8 +77,8 @@ def with_suffix(name: str) -> str:
 
 def chosen(request: Request, candidates: Optional[List[Dict[str, Any]]]) -> Chosen:
     """The named service, else the first candidate; a container is examined in its own way. Raises Absent and Failed."""
-    if request.get("pid"):
-        return parse("pid:%s" % request["pid"])
+    if request.get("pid") and not request.get("unit"):
+        return parse(unit_of_process(int(request["pid"])) or "pid:%s" % request["pid"])
     if request.get("unit"):
         return parse(str(request["unit"]))
     if not candidates:
