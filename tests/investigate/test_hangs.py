@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -303,3 +304,36 @@ def test_a_process_that_gets_on_is_no_failure(tmp_path: Path) -> None:
 def test_a_process_that_is_not_there_is_said_so() -> None:
     with pytest.raises(TargetError, match="there is no process 4194303"):
         examine(local(), pid=4194303)
+
+
+def test_a_collective_that_never_ends_is_seen_by_nvml_and_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real reader of NVML, in a process of its own, over a STAND-IN for libnvidia-ml: there is no GPU here."""
+    package = tmp_path / "site-packages/torch/distributed"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package.parent / "__init__.py").touch()
+    (package / "distributed_c10d.py").write_text(
+        "import time\ndef all_reduce():\n    print('ready', flush=True)\n    while True:\n        time.sleep(1)\n"
+    )
+    program = f"import sys; sys.path.insert(0, {str(package.parents[1])!r})\nfrom torch.distributed.distributed_c10d import all_reduce\nall_reduce()\n"  # fmt: skip
+    source = Path(__file__).parents[1] / "lab/stand_ins/nvml.c"
+    with live.python(program) as pid:
+        library = tmp_path / "libnvidia-ml.so.1"
+        flags = ["-DSPINNING", f"-DOWNER={pid}", "-shared", "-fPIC", "-w"]
+        subprocess.run(["gcc", *flags, "-o", str(library), str(source)], check=True)
+        monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
+        live.until(lambda: seen_of(pid).stacks[0].threads)
+        diagnosis = examine(local(), pid=pid).diagnosis
+    found = diagnosis.waiting
+    assert found is not None
+    assert (found.state, found.what) == ("stuck", "collective")
+    assert (
+        "GPU0, GPU1 wait for each other in a collective operation (in all_reduce, distributed_c10d.py:"
+        in found.headline
+    )
+    first = diagnosis.findings[0]
+    # whether traffic between the GPUs is lost, or a rank elsewhere is: nobody can know without a test
+    assert (first.cause, first.certainty) == ("p2p-iommu", Certainty.POSSIBLE)
+    assert diagnosis.decides is not None

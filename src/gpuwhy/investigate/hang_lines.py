@@ -40,6 +40,12 @@ MOST_PROCESSES = 24
 SHOWN_THREADS = 4
 LONGEST_NAME = 80
 
+SPINS_AT = 99
+IDLE_MEMORY = 3
+"""A GPU in use at 99 % with its memory in use at 3 % or less runs a kernel that only asks for a flag."""
+SPINNING_POWER = 0.6
+"""Share of the power limit below which such a kernel stays; real work takes more."""
+
 Key = tuple[str, Hashable]
 
 
@@ -170,13 +176,23 @@ def _connection(connection: Connection) -> str:
     return ", ".join(parts)
 
 
+def spins(gpu: GpuActivity) -> bool:
+    """Whether a kernel runs all the time that moves no data: it asks for a flag, as a collective does that waits."""
+    is_busy = len(gpu.gpu) >= 2 and min(gpu.gpu) >= SPINS_AT
+    is_still = bool(gpu.memory) and max(gpu.memory) <= IDLE_MEMORY
+    is_cool = not gpu.power or not gpu.power_limit or max(gpu.power) <= SPINNING_POWER * gpu.power_limit
+    return is_busy and is_still and is_cool
+
+
 def _gpu(gpu: GpuActivity) -> str:
     watts = max(gpu.power, default=None)
     limit = f" of {gpu.power_limit:.0f} W" if gpu.power_limit else ""
     power = f", {watts:.0f} W{limit}" if watts is not None else ""
     busy = "/".join(map(str, gpu.gpu)) or "?"
     memory = "/".join(map(str, gpu.memory)) or "?"
-    return f"GPU {gpu.index}: in use {busy} %, its memory {memory} %{power}"
+    if spins(gpu):
+        return f"GPU{gpu.index}: busy 100% in each of {len(gpu.gpu)} looks and moves no data, its memory busy {memory} %{power}"
+    return f"GPU{gpu.index}: in use {busy} percent, its memory {memory} percent{power}"
 
 
 def _thread(process: WatchedProcess, thread: WatchedThread) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from gpuwhy.investigate.hang_lines import ProcessLog, amount_of, duration, named, state_of
+from gpuwhy.investigate.hang_lines import ProcessLog, amount_of, duration, named, spins, state_of
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.hang import (
     Connection,
@@ -32,11 +32,6 @@ MOVES_BYTES = 64 << 10
 """Bytes a second above which a process reads something."""
 RECENT_STEP = 60.0
 """Seconds since the last finished step of a build that still count as getting on."""
-SPINS_AT = 99
-IDLE_MEMORY = 3
-"""A GPU in use at 99 % with its memory in use at 3 % or less runs a kernel that only asks for a flag."""
-SPINNING_POWER = 0.6
-"""Share of the power limit below which such a kernel stays; real work takes more."""
 
 _LOCK_CODE = re.compile(r"filelock/|torch/utils/file_baton\.py$|portalocker/|fasteners/")
 _COLLECTIVE_CODE = re.compile(
@@ -215,7 +210,7 @@ def _waits_for_lock(view: View, lock: LockFile, waiter: WatchedProcess, how: str
 def _collective(view: View) -> Waiting | None:
     """Several GPUs of the process run a kernel that moves no data: they wait for each other."""
     mine = _gpus_of(view)
-    spinning = [each for each in mine if _spins(each)]
+    spinning = [each for each in mine if spins(each)]
     if len(spinning) < 2:
         return None
     others = [each for each in mine if each not in spinning]
@@ -240,13 +235,6 @@ def _gpus_of(view: View) -> list[GpuActivity]:
     """The GPUs on which these processes compute; all, where the driver does not tell whose they are (in a container)."""
     owned = [each for each in view.seen.gpus if each.own]
     return owned or [each for each in view.seen.gpus if not each.pids]
-
-
-def _spins(gpu: GpuActivity) -> bool:
-    is_busy = len(gpu.gpu) >= 2 and min(gpu.gpu) >= SPINS_AT
-    is_still = bool(gpu.memory) and max(gpu.memory) <= IDLE_MEMORY
-    is_cool = not gpu.power or not gpu.power_limit or max(gpu.power) <= SPINNING_POWER * gpu.power_limit
-    return is_busy and is_still and is_cool
 
 
 def _frame_of_call(view: View) -> PythonFrame | None:
@@ -451,7 +439,7 @@ def _gpu_works(view: View) -> Waiting | None:
     busy = [each for each in _gpus_of(view) if each.gpu and min(each.gpu) >= 20]
     if not busy:
         return None
-    still = [each for each in busy if _spins(each)]
+    still = [each for each in busy if spins(each)]
     evidence = view.all_of(*(view.log.evidence("gpu", each.index, "a kernel runs on it") for each in busy[:8]))
     if still and len(still) == len(busy):
         said = f"{view.title}: a kernel runs on GPU{still[0].index} all the time and moves no data"
