@@ -58,7 +58,7 @@ def search(path: str, request: Dict[str, Any]) -> Dict[str, Any]:
                     stamps[name] = _stamp(file)
     if not files:
         raise Absent("%s: no Python file" % path)
-    answers = [
+    answers: List[Dict[str, Any]] = [
         {"count": len(each), "paths": sorted(each)[: MOST_FOUND if any(query) else MOST_FILES]}
         for each, query in zip(found, queries)
     ]
@@ -73,13 +73,15 @@ def search(path: str, request: Dict[str, Any]) -> Dict[str, Any]:
 
 
 def _listed(value: Any) -> List[Any]:
-    if not isinstance(value, list):
+    if not isinstance(value, (list, tuple)):
         raise Failed("a search needs queries")
-    return value
+    return list(value)
 
 
 def _query(asked: Any) -> Query:
-    words = [str(word).encode("utf-8", "replace") for word in (asked.get("words") or [])]
+    if not isinstance(asked, dict):
+        raise Failed("a query is a mapping")
+    words = [str(word).encode("utf-8", "replace") for word in _listed(asked.get("words", []))]
     pattern = asked.get("pattern")
     try:
         patterns = [re.compile(rb"(?<![A-Za-z0-9_])" + re.escape(word) + rb"(?![A-Za-z0-9_])") for word in words]

@@ -105,7 +105,7 @@ def packages_of(
     found: dict[str, InstalledPackage] = {}
     names = frozenset(known)
     for frame in reversed(frames):
-        place = _place(frame.path, names)
+        place = below(frame.path, names)
         if place is not None and place[1] not in found:
             folder, package, _ = place
             found[package] = InstalledPackage(package, folder, versions.get(package, ""), clock)
@@ -118,12 +118,12 @@ def packages_of(
 def want_frames(packages: Mapping[str, InstalledPackage], frames: Sequence[Frame]) -> None:
     """Ask for the files of the frames."""
     for frame in frames:
-        place = _place(frame.path, frozenset(packages))
+        place = below(frame.path, frozenset(packages))
         if place is not None and place[1] in packages and packages[place[1]].folder == place[0]:
             packages[place[1]].knows(place[2])
 
 
-def _place(path: str, known: frozenset[str]) -> tuple[str, str, str] | None:
+def below(path: str, known: frozenset[str]) -> tuple[str, str, str] | None:
     """Folder, package and the path below the folder; of a checkout the innermost folder with a known name counts."""
     if _PATH.fullmatch(path) is None or ".." in path.split("/"):
         return None
