@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any, Deque, Dict, List, Optional
 
 from gpuwhy.collector import commands
-from gpuwhy.collector.engines import KUBERNETES, Container, environment, outcome
+from gpuwhy.collector.engines import KUBERNETES, Container, environment, find, outcome
 from gpuwhy.collector.journal import FIELDS, HEAD_LINES, LONGEST, MOST_BYTES, MOST_LINES
 from gpuwhy.collector.probing import Absent, Notes, NoValue
 
@@ -73,9 +73,7 @@ def _read(container: Container, options: List[str], notes: Notes, most: int = 0)
     if container.engine == KUBERNETES:
         arguments += container.scope() + (["--container", container.inner] if container.inner else [])
     arguments.append(container.name)
-    client = commands.find(container.client)
-    if client is None:
-        raise Absent("there is no %s on this host" % container.client)
+    client = find(container.client)
     lines: Deque[str] = deque(maxlen=most or MOST_LINES)
 
     def keep(raw: bytes) -> bool:

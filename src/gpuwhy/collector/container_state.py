@@ -215,8 +215,9 @@ def _text(value: Any) -> Optional[str]:
 
 def events_of(container: Container, notes: Notes) -> List[Dict[str, Any]]:
     """The newest events of a container's lives, oldest first: ``oom``, ``die`` with its exit code, ``start``."""
-    options = ["events", "--since", "24h", "--until", "0s", "--filter", "container=" + container.name]
-    options += ["--format", "{{json .}}"] + (["--stream=false"] if container.engine == "podman" else [])
+    # podman takes "0s" for the end of its own start; docker without an end would wait for more events
+    end = ["--stream=false"] if container.engine == "podman" else ["--until", "0s"]
+    options = ["events", "--since", "24h"] + end + ["--filter", "container=" + container.name, "--format", "{{json .}}"]
     found = []
     for line in ask(container.client, options, notes, 2.5).splitlines()[-2000:]:
         try:

@@ -83,9 +83,18 @@ def environment() -> Dict[str, str]:
     return variables
 
 
+def find(client: str) -> str:
+    """The client that the account itself would start: one that is installed for it alone knows its engine. Raises Absent."""
+    own = [folder for folder in os.environ.get("PATH", "").split(":") if folder.startswith("/")]
+    path = commands.find(client, own + list(commands.DIRECTORIES))
+    if path is None:
+        raise Absent("there is no %s on this host" % client)
+    return path
+
+
 def ask(client: str, arguments: List[str], notes: Notes, timeout: float = 4.0) -> str:
     """What the client prints. Raises Absent, Denied, TimedOut, Failed with its own words."""
-    output = commands.run(client, arguments, timeout=timeout, environment=environment())
+    output = commands.run(find(client), arguments, timeout=timeout, environment=environment())
     notes.source(" ".join([client] + arguments)[:300])
     if output.status == 0:
         return output.out

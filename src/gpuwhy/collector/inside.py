@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Optional
 
 from gpuwhy.collector import commands
 from gpuwhy.collector.containers import known
-from gpuwhy.collector.engines import Container, environment, last_words, mapping
+from gpuwhy.collector.engines import Container, environment, find, last_words, mapping
 from gpuwhy.collector.probing import OK, Absent, Failed, NoValue, TimedOut
 
 LEAST = 1.0
@@ -44,9 +44,7 @@ class Inside:
 
     def __init__(self, container: Container, shell: str, request: Dict[str, Any]) -> None:
         """Starts it. Raises Absent, Failed."""
-        client = commands.find(container.client)
-        if client is None:
-            raise Absent("there is no %s on this host" % container.client)
+        client = find(container.client)
         sent = program()
         self._buffer = b""
         self._errors = b""
@@ -221,8 +219,9 @@ def look_inside(state: Dict[str, Any], request: Dict[str, Any], until: float, ou
 
 
 def _request_of(request: Dict[str, Any], left: float) -> Dict[str, Any]:
-    passed = {name: request[name] for name in ("life", "idle", "pid") if name in request}
-    return dict(passed, deadline=left, is_inside=True)
+    passed: Dict[str, Any] = {name: request[name] for name in ("life", "idle", "pid") if name in request}
+    passed.update(deadline=left, is_inside=True)
+    return passed
 
 
 def _given_environment(container: Container, state: Dict[str, Any]) -> Dict[str, Any]:

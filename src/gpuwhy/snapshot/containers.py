@@ -156,10 +156,11 @@ def _of_pod(snapshot: Snapshot, found: dict[str, Any]) -> Iterator[tuple[Any, st
 
 
 def kernel_entries_for(snapshot: Snapshot, entries: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """The host's kernel lines without the kills for lack of memory that did not happen in the examined container.
+    """The host's kernel lines without what it says of processes elsewhere: kills for lack of memory, segmentation faults.
 
     The kernel tells of one kill in many lines; one of them names the control group, which holds the container's id.
-    Kernels before 4.19 name none of a kill that no limit brought about: there the moment of the container's end decides.
+    Of a segmentation fault it names none, nor before 4.19 of a kill that no limit brought about: there the moments at
+    which the container ended decide.
     """
     state = snapshot.value(STATE)
     identity = container_id(snapshot)
@@ -168,20 +169,35 @@ def kernel_entries_for(snapshot: Snapshot, entries: Iterator[dict[str, Any]]) ->
         return
     lines = list(entries)
     moments = [_time(line) for line in lines if identity in str(line.get("MESSAGE"))]
+    ends = _ends(snapshot, state)
     if not any(_PLACED.search(str(line.get("MESSAGE"))) for line in lines):
-        moments.append(state["state"].get("finished_at") if isinstance(state.get("state"), dict) else None)
-    known = [moment for moment in moments if isinstance(moment, (int, float))]
+        moments += ends
     for line in lines:
-        time = _time(line)
-        is_ours = time is not None and any(abs(moment - time) <= _ONE_KILL for moment in known)
-        if is_ours or not _OUT_OF_MEMORY.search(str(line.get("MESSAGE"))):
+        text = str(line.get("MESSAGE"))
+        is_kill, is_fault = _OUT_OF_MEMORY.search(text), _FAULT.search(text)
+        if (not is_kill and not is_fault) or _is_near(_time(line), moments if is_kill else ends):
             yield line
+
+
+def _ends(snapshot: Snapshot, state: dict[str, Any]) -> list[float | None]:
+    """When the lives of the container ended, as far as its engine remembers."""
+    last = state.get("state")
+    finished = last.get("finished_at") if isinstance(last, dict) else None
+    died = [
+        event.get("time") for event in _listed(snapshot.value(EVENTS)) if str(event.get("reason")).startswith("die")
+    ]
+    return [float(each) for each in (finished, *died) if isinstance(each, (int, float))]
+
+
+def _is_near(time: float | None, moments: list[float | None]) -> bool:
+    return time is not None and any(moment is not None and abs(moment - time) <= _ONE_KILL for moment in moments)
 
 
 _ONE_KILL = 5.0
 """Seconds within which the kernel has told all of one kill."""
 
 _OUT_OF_MEMORY = re.compile(r"oom[-_ ]|Out of memory|Killed process|Memory cgroup|Tasks? (?:state|in /)", re.IGNORECASE)
+_FAULT = re.compile(r"segfault|general protection|traps?:|trap (?:invalid|divide|int3)", re.IGNORECASE)
 _PLACED = re.compile(r"task_memcg=|Task in /[^ ]{0,600} killed as a result of limit")
 
 
