@@ -25,14 +25,14 @@ import fcntl, os, sys, time
 
 
 class FileLock:
-    """As filelock's UnixFileLock does it: open with O_TRUNC, try without blocking, close, sleep 50 ms, again."""
+    """As filelock's UnixFileLock does it: open, try without blocking, close, sleep 50 ms, again."""
 
     def __init__(self, path):
         self.path = path
 
     def acquire(self):
         while True:
-            file = os.open(self.path, os.O_RDWR | os.O_TRUNC)
+            file = os.open(self.path, os.O_RDWR)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return

@@ -19,6 +19,7 @@ from gpuwhy.collector import (
     hangs_stacks,
 )
 from gpuwhy.collector.hangs_processes import Look
+from gpuwhy.collector.hangs_watching import Watch
 from gpuwhy.collector.probing import Absent, NoValue
 
 INTERVAL = 1.0
@@ -42,6 +43,7 @@ def look(pid: int) -> Dict[str, Any]:
     lock_files = hangs_locks.candidates(family)
     kernel_locks = hangs_locks.read_kernel_locks()
     watched = family + _strangers(family, lock_files, kernel_locks)
+    watch = Watch(each.path for each in lock_files if hangs_locks.holders_and_waiters(each, kernel_locks)[0])
     first = {each: Look(each) for each in watched}
     box: Dict[str, Any] = {"gpus": [], "stacks": []}
     workers = [
@@ -50,6 +52,7 @@ def look(pid: int) -> Dict[str, Any]:
     ]
     time.sleep(max(0.0, INTERVAL - (time.monotonic() - first[pid].at)))
     second = {each: Look(each) for each in watched}
+    opened = watch.opened()
     processes = [hangs_processes.described(first[each], second[each]) for each in watched]
     for each in processes:
         if each is not None:
@@ -58,7 +61,7 @@ def look(pid: int) -> Dict[str, Any]:
         "pid": pid,
         "processes": [each for each in processes if each is not None],
         "compilers": hangs_compilers.compilers(_now_below(pid, watched)),
-        "locks": hangs_locks.told(lock_files, kernel_locks, family),
+        "locks": hangs_locks.told(lock_files, kernel_locks, family, opened),
         "files": hangs_files.weight_files(family),
         "connections": hangs_sockets.connections(family),
     }

@@ -6,8 +6,7 @@ front of those that wait in the kernel:
     12: FLOCK  ADVISORY  WRITE 77 fd:01:1311768 0 EOF
     12: -> FLOCK  ADVISORY  WRITE 99 fd:01:1311768 0 EOF
 
-filelock (FlashInfer, Hugging Face) tries again every 50 ms instead, and truncates the file at each try: its time of
-change then moves while nobody writes. A baton (torch.utils.cpp_extension) is a plain file called ``lock`` that exists
+filelock (FlashInfer, Hugging Face) opens the file and tries again every 50 ms instead; see :mod:`hangs_watching`. A baton (torch.utils.cpp_extension) is a plain file called ``lock`` that exists
 as long as somebody builds, and that he holds open: one that nobody has open is left over.
 """
 
@@ -67,20 +66,12 @@ class Candidate:
         self.shown = shown
         self.is_baton = is_baton
         self.first = _stat(path)
-        self.second: Optional[os.stat_result] = None
 
     @property
     def key(self) -> Optional[Tuple[str, int]]:
         if self.first is None:
             return None
         return "%02x:%02x" % (os.major(self.first.st_dev), os.minor(self.first.st_dev)), self.first.st_ino
-
-    @property
-    def is_tried(self) -> bool:
-        """Whether somebody tried to take it between the two looks: filelock truncates it at each try."""
-        if self.first is None or self.second is None:
-            return False
-        return (self.first.st_ino, self.first.st_mtime) != (self.second.st_ino, self.second.st_mtime)
 
 
 def _stat(path: str) -> Optional[os.stat_result]:
@@ -205,8 +196,11 @@ def having_open(paths: Set[str]) -> Dict[str, List[int]]:
     return found
 
 
-def told(files: Sequence[Candidate], locks: Sequence[Held], family: Sequence[int]) -> List[Dict[str, Any]]:
-    """The lock files that are held, waited for, or left over; ``family`` are the processes of the one asked about."""
+def told(
+    files: Sequence[Candidate], locks: Sequence[Held], family: Sequence[int], opened: Set[str]
+) -> List[Dict[str, Any]]:
+    """The lock files that are held, waited for, or left over; ``family`` are the processes of the one asked about,
+    ``opened`` the files that somebody opened between the looks."""
     batons = {each.shown for each in files if each.is_baton}
     open_in = having_open(batons)
     found: List[Dict[str, Any]] = []
@@ -216,15 +210,14 @@ def told(files: Sequence[Candidate], locks: Sequence[Held], family: Sequence[int
             holders = sorted(set(holders).union(open_in.get(each.shown, [])))
         if not (holders or waiters or each.is_baton):
             continue
-        each.second = _stat(each.path)
         assert each.first is not None
         found.append(
             {
                 "path": each.shown,
                 "kind": "baton" if each.is_baton else "flock",
                 "age": round(max(0.0, time.time() - each.first.st_mtime), 1),
-                "exists": each.second is not None,
-                "is_tried": each.is_tried,
+                "exists": _stat(each.path) is not None,
+                "is_tried": each.path in opened,
                 "all_seen": os.geteuid() == 0,
                 "holders": [dict(brief(pid), own=pid in family) for pid in holders[:8]],
                 "waiters": waiters[:32],

@@ -53,7 +53,7 @@ class Leftover(msgspec.Struct, frozen=True):
             ("file_baton", "waiting for baton", "waited on lock file", "waiting on lock file"),
             r"file_baton\.py|waiting for baton release at|Wait(?:ed|ing) on lock file",
         ),
-        says("filelock", ("filelock/", "the file lock", "filelock._", "flock"), r"filelock/(?:_api|_unix)\.py|The file lock '(?P<path>[^']{1,400})' could not be acquired"),
+        says("filelock", ("filelock/", "the file lock", "filelock._", "flock"), r"filelock/(?:_api|_unix|_core/\w{1,40}|_native/_unix)\.py|The file lock '(?P<path>[^']{1,400})' could not be acquired"),
         says("waits-for-lock", ("waiting for lock", "waiting for file lock", "acquire lock", "lock file"), r"(?:waiting (?:for|on)|(?:fail\w*|could not|unable) (?:to )?acquire|stale)\b.{0,60}\block\b.{0,40}?(?P<path>[/~][^'\"\s]{1,400})"),
         says("truncated", ("file too short", "invalid elf header", "file data", "elf file", "not a valid win32 application"), rf"{_SO}: (?:file too short|invalid ELF header|cannot read file data|ELF (?:file|load command)\b.{{0,80}}|.{{0,40}}not a valid Win32 application)"),
         says("foreign-symbol", "undefined symbol", rf"{_SO}: undefined symbol"),
