@@ -18,6 +18,7 @@ COMMANDS = {
     "collect": "Take a snapshot of a target, to diagnose it elsewhere.",
     "show": "What a snapshot holds, and what was taken out of it.",
     "check": "Forecast: will this environment run on these GPUs?",
+    "fit": "Will a model fit on these GPUs, under this engine and these settings?",
     "diff": "What changed between two snapshots, or a snapshot and a host.",
     "inspect": "Which GPUs binaries have code for, and whether yours runs them.",
     "trace": "From a traceback or a line of source to what makes it fail.",

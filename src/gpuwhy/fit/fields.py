@@ -98,6 +98,10 @@ class Fields:
                 return Fields(value, self.complaints, f"{self._where}{name}.")
         return Fields({}, self.complaints, self._where)
 
+    def names(self) -> Iterator[str]:
+        """Of its values, all of them: an index has a hundred thousand."""
+        return (name for name in self._values if isinstance(name, str))
+
     def sections(self) -> Iterator[tuple[str, Fields]]:
         """Those of its values that are sections."""
         for name, value in list(self._values.items())[:_MOST_ITEMS]:

@@ -27,13 +27,14 @@ def vllm_estimate(ground: Ground) -> Estimate:
     outside = ground.opened + (ground.connected if release.snapshot_after_communication else NOTHING)
     free = told(measured.available_before, ground.total - outside - Amount.exact(hardware.taken_gib))
     held = ground.held + ground.draft.gib if measured.weights is None else ground.held
-    activation = told(measured.activation, _vllm_activation(ground, release, chosen, each))
+    splits = _split_buffers(ground, release, chosen.requests * each) if measured.activation is None else NOTHING
+    activation = told(measured.activation, _vllm_activation(ground, release, chosen))
     other = told(measured.non_torch, vllm.non_torch(hardware, ranks, release))
     batches = vllm_batches(chosen.requests, each, chosen.capture_cap) if settings.has_graphs else ()
     if settings.graph_batches and settings.has_graphs:
         batches = settings.graph_batches
     graphs = told(measured.graphs, vllm_graphs(shape, len(batches)))
-    budget = vllm.kv_budget(asked, held, activation, other, graphs, release)
+    budget = vllm.kv_budget(asked, held, activation + splits, other, graphs, release)
     if settings.kv_cache_bytes:
         budget = Amount.exact(settings.kv_cache_bytes / GIB)
     in_flight = chosen.prefill_tokens
@@ -53,6 +54,7 @@ def vllm_estimate(ground: Ground) -> Estimate:
         parts.append(Part(name="draft model", kind="draft", gib=ground.draft.gib, source=ground.draft.source))
     parts += [
         Part(name="KV cache", kind="kv-cache", gib=cache_gib, source="what is asked for, less all that is counted"),
+        Part(name="Triton MLA split buffers", kind="workspace", gib=splits, source=f"{chosen.requests * each} rows x heads x splits x the latent width, float32"),
         Part(name="activation peak", kind="activation", gib=activation, source=f"{chosen.prefill_tokens} tokens forward, {chosen.requests} requests sampled", is_static=False),
         Part(name="what is not PyTorch's", kind="communication", gib=_without(other, ground.connected.expected), source="measured on H100"),
         Part(name="CUDA graphs", kind="graphs", gib=graphs, source=f"{len(batches)} sizes; " + ("counted" if release.subtracts_graphs else "not counted by this release")),
@@ -93,16 +95,20 @@ def _without(other: Amount, shown: float) -> Amount:
     return Amount(min(rest, max(0.0, other.low - shown)), rest, max(rest, other.high - shown))
 
 
-def _vllm_activation(ground: Ground, release: VllmMemory, chosen: vllm.Defaults, each: int) -> Amount:
+def _vllm_activation(ground: Ground, release: VllmMemory, chosen: vllm.Defaults) -> Amount:
     settings, shape, parallel = ground.settings, ground.shape, ground.settings.parallel
     block = max(1, settings.page or vllm.DEFAULT_BLOCK)
     peak = vllm_peak(
         shape, parallel, chosen.prefill_tokens, chosen.requests, ground.context, block, release.sampler_logits
     )
-    name = backend(shape, ground.hardware, settings.attention_backend)
-    if release.has_split_workspace and shape.mla and ("triton" in name):
-        split = vllm_triton_mla(shape, parallel, ground.hardware, chosen.requests * each, ground.context)
-        peak = peak + Amount.exact(split)
     if shape.is_multimodal and not settings.is_language_only:
         peak = peak + Amount(0.0, hidden_gib(shape, chosen.prefill_tokens), 0.6)
     return peak
+
+
+def _split_buffers(ground: Ground, release: VllmMemory, rows: int) -> Amount:
+    """Reserved in the profile run and kept: counted with the peak, but not free again after it."""
+    name = backend(ground.shape, ground.hardware, ground.settings.attention_backend)
+    if not (release.has_split_workspace and ground.shape.mla and "triton" in name):
+        return NOTHING
+    return Amount.exact(vllm_triton_mla(ground.shape, ground.settings.parallel, ground.hardware, rows, ground.context))

@@ -1,0 +1,108 @@
+"""``gpuwhy fit MODEL``: will a model start on these GPUs, under this engine and these settings?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from gpuwhy.cli.failing import unusable
+from gpuwhy.cli.group import FAILURE
+
+if TYPE_CHECKING:
+    from gpuwhy.fit.hardware import Hardware
+    from gpuwhy.fit.model import Model
+    from gpuwhy.fit.settings import Settings
+
+TOO_CLOSE = 3
+"""Exit status: the estimate's own uncertainty is larger than the margin."""
+MOST_GPUS = 100_000
+
+
+@click.command("fit", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
+@click.argument("where", metavar="MODEL")
+@click.argument("arguments", metavar="[ENGINE FLAGS]...", nargs=-1, type=click.UNPROCESSED)
+@click.option("--gpu", metavar="NAME", required=True, help="The GPU: 'RTX PRO 6000 Blackwell', '8 x H100', or a size: '96 GB'.")  # fmt: skip
+@click.option("--gpus", "number", metavar="N", type=click.IntRange(1, MOST_GPUS), help="How many (default: as many as the settings ask for).")  # fmt: skip
+@click.option("--engine", metavar="NAME==VERSION", required=True, help="sglang==0.5.23, vllm==0.33.0")
+@click.option("--draft", metavar="FOLDER", type=click.Path(path_type=Path), help="The draft model, where its flag names no folder that is here.")  # fmt: skip
+@click.option("--taken", metavar="GIB", type=click.FloatRange(0, 10_000), default=0.0, help="What other processes hold on the fullest GPU.")  # fmt: skip
+@click.option("--host-memory", metavar="GB", type=click.FloatRange(1, 1_000_000), help="Memory of the host (default: 256, 512 and 1024 are judged).")  # fmt: skip
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
+@click.option("--verbose", is_flag=True, help="Where each number comes from, and every group of weights.")
+def command(
+    where: str,
+    arguments: tuple[str, ...],
+    gpu: str,
+    number: int | None,
+    engine: str,
+    draft: Path | None,
+    taken: float,
+    host_memory: float | None,
+    form: str,
+    output: Path | None,
+    verbose: bool,
+) -> int:
+    """Whether MODEL starts, with how much cache, and what the engine prints when it does not.
+
+    MODEL is a folder with a config.json (the sizes of its weights come from the index or the files), the config.json
+    itself, or a GGUF file. The engine's flags follow as they are typed for it; nothing is downloaded or started.
+
+    Exit status: 0 it starts, 1 it fails, 2 the arguments are unusable, 3 too close to call.
+    """
+    from gpuwhy.fit.estimate import estimate
+    from gpuwhy.fit.results import Verdict
+    from gpuwhy.reports.fit_writing import write
+
+    settings = _settings(engine, arguments)
+    found = estimate(_model(where, draft, settings), _hardware(gpu, number, settings, taken, host_memory), settings)
+    try:
+        write(found, form, verbose, output)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        unusable(f"{output}: {error.strerror}")
+    return {Verdict.STARTS: 0, Verdict.FAILS: FAILURE, Verdict.CLOSE: TOO_CLOSE}[found.verdict]
+
+
+def _settings(engine: str, arguments: tuple[str, ...]) -> Settings:
+    from gpuwhy.fit.arguments import read_arguments
+    from gpuwhy.fit.engines import read_engine
+
+    named = read_engine(engine)
+    if named is None:
+        unusable(f"--engine {engine[:80]!r}: sglang==VERSION or vllm==VERSION is wanted")
+    settings = read_arguments(named[0], named[1], arguments)
+    if settings.problems:
+        unusable("; ".join(settings.problems))
+    return settings
+
+
+def _model(where: str, draft: Path | None, settings: Settings) -> Model:
+    from gpuwhy.fit.reading import ModelError, read_model
+
+    if where.startswith("-"):
+        unusable(f"name the model first, then the flags: {where} came before it")
+    if draft is None and settings.speculation and settings.speculation.draft:
+        named = Path(settings.speculation.draft).expanduser()
+        draft = named if named.exists() else None
+    try:
+        return read_model(Path(where).expanduser(), draft)
+    except ModelError as error:
+        unusable(str(error))
+
+
+def _hardware(gpu: str, number: int | None, settings: Settings, taken: float, host_gb: float | None) -> Hardware:
+    import re
+
+    from gpuwhy.fit.hardware import hardware_of
+    from gpuwhy.knowledge.gpu_memory_sizes import memory_of
+
+    memory = memory_of(gpu)
+    if memory is None:
+        unusable(f"--gpu {gpu[:80]!r} is not known: name its memory too, as in '{gpu[:60]} 96 GB'")
+    counted = re.match(r"\s{0,9}(\d{1,3})\s{0,3}[x×]\s{0,3}\D", gpu)
+    gpus = number or (int(counted[1]) if counted and int(counted[1]) else settings.gpus)
+    return hardware_of(memory, gpus, taken, host_gb * 1e9 / (1 << 30) if host_gb else None)
