@@ -68,26 +68,29 @@ def disagreements(chosen: list[Case]) -> tuple[list[str], dict[str, Replay]]:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "unanswered"),
+    ("chosen", "decided", "unanswered"),
     [
         (
             cases.flashinfer_cases,
+            175,
             {
                 "toolkit not known": "cuda_toolkit",
                 "gpus not known": "gpus",
                 "flags, targets not known": "commands./usr/local/cuda/bin/nvcc --list-gpu-arch",
             },
         ),
-        (cases.torch_cases, {}),
-        (cases.vllm_cases, {"toolkit not known": "cuda_toolkit"}),
-        (cases.sglang_cases, {"pin not known": "packages.flashinfer_python"}),
+        (cases.torch_cases, 30, {}),
+        (cases.vllm_cases, 32, {"toolkit not known": "cuda_toolkit"}),
+        (cases.sglang_cases, 15, {"pin not known": "packages.flashinfer_python"}),
     ],
 )
 def test_every_replay_ends_as_the_real_call_or_names_the_missing_fact(
-    chosen: Callable[[], list[Case]], unanswered: dict[str, str]
+    chosen: Callable[[], list[Case]], decided: int, unanswered: dict[str, str]
 ) -> None:
-    different, stopped = disagreements(chosen())
+    sets = chosen()
+    different, stopped = disagreements(sets)
     assert not different, "\n".join(different)
+    assert len(sets) - len(stopped) == decided
     for name, result in stopped.items():
         what = name.partition(": ")[2]
         assert isinstance(result.outcome, NeedsFact), (name, result.outcome)
