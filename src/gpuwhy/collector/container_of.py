@@ -17,8 +17,6 @@ from gpuwhy.collector.process import arguments
 from gpuwhy.collector.reading import try_line, try_text
 from gpuwhy.collector.unit import split
 
-_COMMAND = re.compile(r"(?:^|[\s;&|(/])(?:docker|podman|nerdctl)(?:-compose)?\s.{0,4000}")
-
 
 def container_of(
     request: Request, notes: Notes, unit: Optional[Dict[str, Any]], candidates: Optional[List[Dict[str, Any]]]
@@ -53,25 +51,38 @@ def of_unit(unit: Dict[str, Any], notes: Notes) -> Optional[Container]:
 def engine_words(command: Sequence[str]) -> List[str]:
     """The words of the engine's client within a start command, the client first: past ``env``, ``sh -c`` and start scripts."""
     words = [str(word) for word in command]
+    if not words:
+        return []
+    first = words[0].lstrip("@-:+!")
+    if os.path.basename(first) in SHELLS:
+        inline = next((at for at, word in enumerate(words) if re.match(r"^-[a-z]*c$", word)), None)
+        text = " ".join(words[inline + 1 :]) if inline is not None else _script(words[1] if len(words) > 1 else "")
+        return _in_text(text)
+    return _client(words) or _in_text(_script(first))
+
+
+def _client(words: List[str]) -> List[str]:
+    """From the engine's client on, where it stands among the first words: behind ``env A=b``, ``exec``, ``nice``."""
     for at, word in enumerate(words[:12]):
         name = os.path.basename(word.lstrip("@-:+!"))
         if name in ENGINES:
             return [name] + words[at + 1 :]
         if name in ("docker-compose", "podman-compose"):
             return [name.partition("-")[0], "compose"] + words[at + 1 :]
-    if not words:
-        return []
-    if os.path.basename(words[0].lstrip("@-:+!")) in SHELLS:
-        inline = next((at for at, word in enumerate(words) if word.startswith("-") and word.endswith("c")), None)
-        text = " ".join(words[inline + 1 :]) if inline is not None else _script(words[1] if len(words) > 1 else "")
-    else:
-        text = _script(words[0].lstrip("@-:+!"))
-    for line in re.sub(r"\\\n", " ", text).splitlines():
-        found = _COMMAND.search(line) if not line.lstrip().startswith("#") else None
-        inner = split(found.group().lstrip(" \t;&|(/")) if found else []
-        if inner and _subcommand(inner)[0] in ("run", "start", "compose"):
-            return engine_words(inner)
     return []
+
+
+def _in_text(text: str) -> List[str]:
+    """The last command of a shell text that starts a container: what comes before it clears away and pulls."""
+    found: List[str] = []
+    for line in re.sub(r"\\\n", " ", text).splitlines():
+        if line.lstrip().startswith("#"):
+            continue
+        for part in re.split(r"&&|\|\||[;|()]", line[:8000]):
+            words = _client(split(part))
+            if words and _subcommand(words)[0] in ("run", "start", "compose"):
+                found = words
+    return found
 
 
 def _script(path: str) -> str:
