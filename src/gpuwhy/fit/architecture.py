@@ -91,6 +91,8 @@ class Architecture(Struct, frozen=True, kw_only=True):
     is_tied: bool
     context: int | None
     window: int | None
+    is_chunked: bool
+    """Its sliding layers attend within chunks (Llama 4), which vLLM keeps whole."""
     has_output_gate: bool
     mla: Mla | None
     indexer: Indexer | None
@@ -183,6 +185,7 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
         is_tied=bool(fields.flag("tie_word_embeddings", "tie_embeddings", "tie_weights")),
         context=context,
         window=window if any(layer.mixer == "sliding" for layer in kinds) else None,
+        is_chunked="attention_chunk_size" in fields,
         has_output_gate=bool(fields.flag("attn_output_gate")),
         mla=mla,
         indexer=_indexer(fields),

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from gpuwhy.fit.amount import Amount
 from gpuwhy.fit.ground import Ground
 from gpuwhy.fit.host_memory import host_estimate
-from gpuwhy.fit.results import Cache, Check, Estimate, Fraction, Part, Verdict
+from gpuwhy.fit.results import Cache, Check, Estimate, Fraction, Host, Part, Verdict
 from gpuwhy.knowledge.engine_memory import Reading
 
+_UNREAD_SHARE = 0.02
+"""Of the GPU: what the rules of a release without neighbours may differ by. assumed"""
+LARGE_HOST_GB = 512
+"""A host whose memory is not given is taken to have that much."""
 OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ..."
 
 
@@ -25,20 +31,21 @@ def share_of(amount: Amount, of: Amount) -> Amount:
 def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: Fraction, cache: Cache, reading: Reading, in_threads: bool, swap_gib: float) -> Estimate:  # fmt: skip
     settings, hardware = ground.settings, ground.hardware
     host = host_estimate(ground.model, settings, hardware, ground.draft, cache.gib.expected, in_threads, swap_gib)
+    if reading.is_outside:
+        checks = [_widened(check, ground.total.expected * _UNREAD_SHARE) for check in checks]
     verdict, decisive = _verdict(checks)
     reason = _reason(verdict, decisive, cache)
-    missing = ground.missing
-    if not ground.model.inventory.groups or not ground.held.expected:
+    if settings.gpus > hardware.gpus * settings.nodes:
+        verdict, decisive = Verdict.FAILS, None
+        reason = f"the settings ask for {settings.gpus} GPUs, {hardware.gpus * settings.nodes} are there"
+    elif not ground.model.inventory.groups or not ground.held.expected:
         verdict, decisive = Verdict.CLOSE, None
         reason = "the weights are not known: nothing can be said of what they leave"
     elif not cache.bytes_per_token and verdict is Verdict.STARTS:
         verdict, decisive, reason = Verdict.CLOSE, None, "the cache's bytes per token are not known"
-    if settings.gpus > hardware.gpus:
-        missing = (*missing, f"the settings ask for {settings.gpus} GPUs, {hardware.gpus} are there")
-    if hardware.host_gib and verdict is Verdict.STARTS:
-        worst = host.risks[0]
-        if worst.verdict is Verdict.FAILS:
-            verdict, decisive, reason = Verdict.FAILS, None, f"the host's memory: {worst.says}"
+    elif verdict is Verdict.STARTS:
+        verdict, reason = _with_host(reason, host, is_known=hardware.host_gib is not None)
+        decisive = decisive if verdict is Verdict.STARTS else None
     return Estimate(
         verdict=verdict,
         reason=reason,
@@ -57,8 +64,13 @@ def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: 
         fraction=fraction,
         cache=cache,
         host=host,
-        missing=tuple(dict.fromkeys(missing)),
+        missing=tuple(dict.fromkeys(ground.missing)),
     )
+
+
+def _widened(check: Check, by: float) -> Check:
+    margin = check.margin
+    return msgspec.structs.replace(check, margin=Amount(margin.low - by, margin.expected, margin.high + by))
 
 
 def _verdict(checks: list[Check]) -> tuple[Verdict, Check | None]:
@@ -68,6 +80,19 @@ def _verdict(checks: list[Check]) -> tuple[Verdict, Check | None]:
         if found:
             return wanted, found
     return Verdict.STARTS, min(checks, key=lambda check: check.margin.low)
+
+
+def _with_host(reason: str, host: Host, is_known: bool) -> tuple[Verdict, str]:
+    """What the GPUs let start, the host may still kill while it loads."""
+    if is_known:
+        risk = host.risks[0]
+        # compilers come and go: they are a risk that the report names, not a verdict
+        is_loading = host.unreclaimable_gb.high > risk.host_gb
+        return (risk.verdict, f"the host: {risk.says}") if is_loading else (Verdict.STARTS, reason)
+    if host.unreclaimable_gb.high > LARGE_HOST_GB:
+        low, high = host.unreclaimable_gb.low, host.unreclaimable_gb.high
+        return Verdict.CLOSE, f"the GPUs hold it, but loading needs {low:.0f} to {high:.0f} GB of the host, whose memory is not given"  # fmt: skip
+    return Verdict.STARTS, reason
 
 
 def _reason(verdict: Verdict, check: Check | None, cache: Cache) -> str:

@@ -8,10 +8,16 @@ from msgspec import Struct
 
 from gpuwhy.fit.amount import Amount
 from gpuwhy.fit.architecture import Architecture, Layer, Mla, Tower
-from gpuwhy.fit.quantization import Format, Quantization
+from gpuwhy.fit.quantization import MXFP4, Format, Quantization
 
 VOCABULARY_PADDING = 64
 """Both engines pad the vocabulary to it (vocab_parallel_embedding.py)."""
+
+
+_COPIES, _PADDING = "MLA copies w_kc and w_vc", "padding of MXFP4 experts"
+_MADE = (_COPIES, _PADDING)
+_PADDED_TO = 256
+_PADDING_SHARE = 0.04
 
 
 class Split(str, Enum):
@@ -35,6 +41,8 @@ class WeightGroup(Struct, frozen=True):
     total_bytes: float
     bytes_by_layer: tuple[float, ...] = ()
     stage: str = "every"
+    is_stored: bool = True
+    """In the checkpoint; not: made while or after loading."""
 
 
 class Inventory(Struct, frozen=True):
@@ -62,9 +70,12 @@ def computed_inventory(shape: Architecture) -> Inventory:
     for index, layer in enumerate(shape.layers):
         for name, split, size in by_kind[layer]:
             collected.setdefault((name, split), [0.0] * len(shape.layers))[index] += size
-    groups = [WeightGroup(name, split, sum(sizes), tuple(sizes)) for (name, split), sizes in collected.items()]
+    groups = [
+        WeightGroup(name, split, sum(sizes), tuple(sizes), is_stored=name not in _MADE)
+        for (name, split), sizes in collected.items()
+    ]
     groups += _outside_layers(shape)
-    stored = sum(group.total_bytes for group in groups if group.split is not Split.ABSORBED and group.name != "rotary tables")  # fmt: skip
+    stored = sum(group.total_bytes for group in groups if group.is_stored)  # fmt: skip
     certain = shape.quantization.is_quantized is False and not shape.missing
     # measured: within 1 % on every start of the scored file whose config.json is complete
     spread = Amount(0.99, 1.0, 1.015) if certain else Amount(0.98, 1.0, 1.025)
@@ -92,7 +103,7 @@ def scaled_inventory(inventory: Inventory, checkpoint_bytes: float, largest_file
     candidates = (told, told - inventory.predicting_bytes)
     wanted = min(candidates, key=lambda size: abs(size - stored))
     factor = wanted / stored
-    groups = tuple(_times(group, factor) if group.split is not Split.ABSORBED and group.name != "rotary tables" else group for group in inventory.groups)  # fmt: skip
+    groups = tuple(_times(group, factor) if group.is_stored else group for group in inventory.groups)  # fmt: skip
     missing = () if 0.9 < factor < 1.12 else (f"the checkpoint is {factor:.2f} times what its config.json describes",)
     spread = Amount(0.99, 1.0, 1.015) if not missing else Amount(0.9, 1.0, 1.1)
     return Inventory(groups, spread, "the size of the checkpoint, divided as config.json describes", checkpoint_bytes, inventory.predicting_bytes, largest_file_bytes, missing)  # fmt: skip
@@ -154,7 +165,7 @@ def _mla_groups(shape: Architecture, mla: Mla, module: str) -> list[_Group]:
         ("attention", Split.ATTENTION, (queries + expanded + heads * mla.value * hidden) * each),
         ("attention q_a and kv_a", Split.REPLICATED, reduced * each),
         # both engines take kv_b apart into two more copies after loading, in the dtype of the model
-        ("MLA copies w_kc and w_vc", Split.ABSORBED, expanded * quantization.dtype.bytes_each),
+        (_COPIES, Split.ABSORBED, expanded * quantization.dtype.bytes_each),
     ]
     if shape.indexer:
         index = shape.indexer
@@ -167,11 +178,14 @@ def _expert_groups(shape: Architecture, module: str) -> list[_Group]:
     hidden, experts, quantization = shape.hidden or 0, shape.experts, shape.quantization
     assert experts is not None  # noqa: S101 - asked by the caller
     matrices = 3 if shape.is_gated else 2
-    routed = quantization.format_of(f"{module}.mlp.experts.0.up_proj").bytes_each
-    found = [
-        ("routed experts", Split.EXPERTS, experts.count * matrices * hidden * experts.width * routed),
+    routed = quantization.format_of(f"{module}.mlp.experts.0.up_proj")
+    found: list[_Group] = [
+        ("routed experts", Split.EXPERTS, experts.count * matrices * hidden * experts.width * routed.bytes_each),
         ("router", Split.REPLICATED, experts.count * (hidden + 2) * quantization.dtype.bytes_each),
     ]
+    if routed.name == MXFP4.name and (hidden % _PADDED_TO or experts.width % _PADDED_TO):
+        # kernels want multiples of 128 to 256 in one or both widths: 0 to 9 % more for gpt-oss, by backend
+        found.append((_PADDING, Split.EXPERTS, found[0][2] * _PADDING_SHARE))
     if experts.shared:
         shared = quantization.format_of(f"{module}.mlp.shared_experts.up_proj").bytes_each
         found.append(("shared experts", Split.TENSOR, matrices * hidden * experts.shared * shared))
@@ -190,7 +204,7 @@ def _outside_layers(shape: Architecture) -> list[WeightGroup]:
         groups.append(WeightGroup(f"{tower.kind} tower", Split.VISION, sharded * plain, stage="first"))
         groups.append(WeightGroup(f"{tower.kind} projector", Split.REPLICATED, replicated * plain, stage="first"))
     tables = min(shape.rotary_rows * shape.rotary_width * plain, 4 * 2**30)
-    groups.append(WeightGroup("rotary tables", Split.REPLICATED, tables))
+    groups.append(WeightGroup("rotary tables", Split.REPLICATED, tables, is_stored=False))
     return [group for group in groups if group.total_bytes]
 
 
@@ -220,5 +234,5 @@ def _predicting_layer(shape: Architecture) -> float:
     if not shape.layers:
         return 0.0
     kind = shape.layers[-1]
-    stored = sum(size for _, split, size in _layer_groups(shape, kind, _module_of(shape, kind)) if split is not Split.ABSORBED)  # fmt: skip
+    stored = sum(size for name, _, size in _layer_groups(shape, kind, _module_of(shape, kind)) if name not in _MADE)  # fmt: skip
     return stored + 2 * (shape.hidden or 0) ** 2 * shape.quantization.dtype.bytes_each

@@ -68,6 +68,9 @@ class Cache(Struct, frozen=True, kw_only=True):
     gib: Amount
     tokens: Amount
     bytes_per_token: float
+    """That the cache of the model itself takes."""
+    charged_bytes_per_token: float
+    """That the engine divides its budget by: with a draft's share, where the release charges one."""
     context: int | None
     """The length that the settings ask for."""
     longest: Amount

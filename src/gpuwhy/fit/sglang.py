@@ -161,6 +161,8 @@ class Pool(Struct, frozen=True):
     tokens: Amount
     static_gib: Amount
     cell_bytes: float
+    charged_bytes: float
+    """``cell_bytes`` with the share of a draft."""
     states: int
     """Requests that have a state, on a hybrid model."""
 
@@ -187,7 +189,7 @@ def pool(shape: Architecture, settings: Settings, budget: Amount, kv: KvShape, d
     tokens = Amount(*(_tokens(each, charged, settings) for each in (budget.low, budget.expected, budget.high)))
     allocated = Amount(tokens.low * cell / GIB, tokens.expected * cell / GIB, tokens.high * cell / GIB)
     drafted = tokens.expected * draft_bytes / GIB
-    return Pool(tokens, allocated + state_gib + Amount.exact(drafted), charged, states)
+    return Pool(tokens, allocated + state_gib + Amount.exact(drafted), cell, charged, states)
 
 
 def _tokens(gib: float, cell: float, settings: Settings) -> float:

@@ -63,6 +63,7 @@ def sglang_estimate(ground: Ground) -> Estimate:
         gib=made.static_gib,
         tokens=made.tokens,
         bytes_per_token=made.cell_bytes,
+        charged_bytes_per_token=made.charged_bytes,
         context=ground.context,
         longest=Amount(
             *(min(each, ground.context) for each in (made.tokens.low, made.tokens.expected, made.tokens.high))

@@ -115,7 +115,7 @@ def inventory_of(tensors: Iterable[Tensor], shape: Architecture, largest_file_by
             by_layer.setdefault(kind, [0.0] * number)[layer] += size
     groups = [_group(kind, size, by_layer.get(kind)) for kind, size in sums.items()]
     made = computed_inventory(shape)
-    groups += [group for group in made.groups if group.split is Split.ABSORBED or group.name == "rotary tables"]
+    groups += [group for group in made.groups if not group.is_stored]
     missing = () if sums else ("the headers of the weights name no tensors",)
     return Inventory(
         groups=tuple(groups),

@@ -80,6 +80,12 @@ class Pool(Struct, frozen=True):
     bytes_per_token: float
 
 
+def kept_whole(kv: KvShape) -> KvShape:
+    """With sliding layers that keep every token: chunked attention has no hybrid cache unless a variable asks for it."""
+    layers = kv.full_layers + kv.sliding_layers
+    return KvShape(layers, kv.full_bytes or kv.sliding_bytes, 0, 0.0, 0, kv.state_layers, kv.state_bytes)
+
+
 def pool(settings: Settings, budget: Amount, kv: KvShape, length: int, in_flight: int, extra_bytes: float) -> Pool:
     """The tokens that a budget holds as vLLM prints them: requests of ``length`` at a time, times that length."""
     block = max(1, settings.page or DEFAULT_BLOCK)

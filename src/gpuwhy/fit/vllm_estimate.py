@@ -38,7 +38,14 @@ def vllm_estimate(ground: Ground) -> Estimate:
     if settings.kv_cache_bytes:
         budget = Amount.exact(settings.kv_cache_bytes / GIB)
     in_flight = chosen.prefill_tokens
-    made = vllm.pool(settings, budget, ground.kv, ground.context, in_flight, ground.draft.kv_bytes)
+    made = vllm.pool(
+        settings,
+        budget,
+        vllm.kept_whole(ground.kv) if shape.is_chunked else ground.kv,
+        ground.context,
+        in_flight,
+        ground.draft.kv_bytes,
+    )
     cache_gib = budget.at_least(0)
     # the peak is free again when graphs are captured; what NCCL took is part of what is not PyTorch's
     late = _vllm_late(ground, asked, activation, NOTHING if release.subtracts_graphs else graphs)
@@ -63,6 +70,7 @@ def vllm_estimate(ground: Ground) -> Estimate:
         gib=cache_gib,
         tokens=made.tokens,
         bytes_per_token=made.bytes_per_token,
+        charged_bytes_per_token=made.bytes_per_token,
         context=ground.context,
         longest=made.longest,
         concurrency=made.concurrency,

@@ -7,6 +7,7 @@ that release. A release in between is taken to do as the older of its neighbours
 from __future__ import annotations
 
 import functools
+import re
 from typing import TypeVar
 
 from msgspec import Struct
@@ -15,6 +16,7 @@ from packaging.version import InvalidVersion, Version
 from gpuwhy.knowledge.tables import read_table
 
 LONGEST_VERSION = 80
+_RELEASE = re.compile(r"(?<![\d.])\d{1,3}\.\d{1,3}(?:\.\d{1,4})?(?:\.?(?:a|b|rc|post|dev)\d{1,6}){0,2}(?!\d)", re.ASCII)
 
 
 class SglangMemory(Struct, frozen=True):
@@ -70,6 +72,8 @@ class Reading(Struct, frozen=True):
 
     is_read: bool
     sentence: str
+    is_outside: bool = False
+    """Older or newer than everything that was read, or no release at all: there is no neighbour on one side."""
 
 
 @functools.cache
@@ -95,7 +99,9 @@ def _chosen(engine: str, rows: tuple[_Row, ...], version: str) -> tuple[_Row, Re
     if asked is None:
         newest = rows[-1]
         why = "no release is named" if not version else f"{version[:LONGEST_VERSION]!r} is no release"
-        return newest, Reading(False, f"{why}: taken as {engine} {newest.version}, the newest whose source was read")
+        return newest, Reading(
+            False, f"{why}: taken as {engine} {newest.version}, the newest whose source was read", True
+        )
     for row in rows:
         # 0.5.13 and 0.5.13.post1 were read as one
         if Version(row.version).base_version == asked.base_version and not asked.is_prerelease:
@@ -117,10 +123,9 @@ def _chosen(engine: str, rows: tuple[_Row, ...], version: str) -> tuple[_Row, Re
 
 
 def release_of(version: str) -> Version | None:
-    """``0.5.23``, ``v0.19.0``, ``0.22.1rc1.dev26+g4721bb3aa``; None for what is no version."""
-    words = version[:LONGEST_VERSION].strip().split()
-    text = (words[0] if words else "").lstrip("v=")
+    """``0.5.23``, ``v0.19.0``, ``0.22.1rc1.dev26+g4721bb3aa``, ``nightly (0.11.1 line)``; None for what names none."""
+    found = _RELEASE.search(version[:LONGEST_VERSION])
     try:
-        return Version(text)
+        return Version(found[0]) if found else None
     except InvalidVersion:
         return None
