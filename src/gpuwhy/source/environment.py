@@ -92,7 +92,8 @@ class Environment:
         return False
 
     def _keyed(self, kind: str, node: ast.AST, key: ast.expr, default: ast.expr | None) -> Touch:
-        return Touch(kind, node, self._resolver.strings(key) or frozenset(), key, default)
+        names = self._resolver.strings(key) or frozenset()
+        return Touch(kind, node, names - {""}, key, default)
 
     # wrappers and descriptors
 
@@ -125,17 +126,46 @@ class Environment:
         return None
 
     def _parameter(self, node: ast.expr, scope: Scope) -> str:
-        """The parameter of a function that an expression is; empty when it is none."""
-        return node.id if isinstance(node, ast.Name) and self._owner_of_parameter(node) is scope else ""
+        """The parameter of a function that an expression is, or is an element of; empty when it is none."""
+        owner, name = self._parameter_of(node)
+        return name if owner is scope else ""
 
     def _owner_of_parameter(self, node: ast.expr) -> Scope | None:
-        """The function whose parameter a name is."""
-        if not isinstance(node, ast.Name):
-            return None
+        return self._parameter_of(node)[0]
+
+    def _parameter_of(self, node: ast.expr, depth: int = 0) -> tuple[Scope | None, str]:
+        """The function and its parameter that a name is: itself, or as each of several names that are passed."""
+        if not isinstance(node, ast.Name) or depth > 2:
+            return None, ""
         bindings, found = self._resolver.lookup(node.id, scope_of(node))
-        if found is None or found.kind != "function" or any(binding.kind != "param" for binding in bindings):
-            return None
-        return None if found.is_method() and bindings[0].index == 0 else found
+        kinds = {binding.kind for binding in bindings}
+        if kinds == {"for"} and len(bindings) == 1 and bindings[0].index is None and bindings[0].value is not None:
+            return self._parameter_of(bindings[0].value, depth + 1)
+        if found is None or found.kind != "function" or kinds != {"param"}:
+            return None, ""
+        return (None, "") if found.is_method() and bindings[0].index == 0 else (found, node.id)
+
+    def _passed(self, scope: Scope, call: ast.Call, name: str) -> tuple[list[ast.expr], frozenset[str]]:
+        """What a call passes for the parameter of a wrapper that is the key: the expressions whose names are not known,
+        and the names of the others."""
+        arguments = getattr(scope.node, "args", None)
+        if arguments is not None and arguments.vararg is not None and arguments.vararg.arg == name:
+            given: list[ast.expr] = call.args[len([*arguments.posonlyargs, *arguments.args]) - scope.is_method() :]
+        else:
+            passed = argument_for(scope, call, name)[0]
+            given = [] if passed is None else [passed]
+        found = [(each, self._resolver.strings(each)) for one in given for each in self._elements(one)]
+        return [each for each, names in found if not names], frozenset().union(*(names or () for _, names in found))
+
+    def _elements(self, node: ast.expr) -> list[ast.expr]:
+        """The expressions of a list that is written out, also where a local name stands for it; else the one itself."""
+        inner = node.value if isinstance(node, ast.Starred) else node
+        if isinstance(inner, ast.Name):
+            bindings, scope = self._resolver.lookup(inner.id, scope_of(inner))
+            values = [binding.value for binding in self._resolver.at_use(inner, bindings, scope)] if scope else []
+            listed = values[0] if len(values) == 1 and isinstance(values[0], (ast.List, ast.Tuple, ast.Set)) else None
+            inner = listed or inner
+        return list(inner.elts) if isinstance(inner, (ast.List, ast.Tuple, ast.Set)) else [inner]
 
     def through(self, value: Value, call: ast.Call) -> Touch | None:
         """The touch that a call of a wrapper, or of a method of a descriptor, is."""
@@ -144,12 +174,12 @@ class Environment:
             return None
         found = self.wrapper(scope)
         if found:
-            given, _ = argument_for(scope, call, found[0])
-            names = self._resolver.strings(given) if given is not None else None
+            key = argument_for(scope, call, found[0])[0]
+            names = self._passed(scope, call, found[0])[1]
             if names:
-                default = next((each for each in call.args if each is not given), None)
+                default = next((each for each in call.args if each is not key), None) if key is not None else None
                 default = default or next((kw.value for kw in call.keywords if kw.arg in ("default", "default_value")), found[2])  # fmt: skip
-                return Touch(found[1], call, names, given, default, scope.qualname)
+                return Touch(found[1], call, names, key, default, scope.qualname)
             return None
         return self._through_descriptor(value, call)
 
@@ -268,13 +298,12 @@ class Environment:
             done.add(key)
             wrapped = self.wrapper(scope)
             for call in self._calls_of(scope, tests) if wrapped else ():
-                given, _ = argument_for(scope, call, wrapped[0]) if wrapped else (None, False)
-                if given is None or wrapped is None:
-                    continue
-                names = self._resolver.strings(given) or frozenset()
-                touch = Touch(wrapped[1], call, names, given, None, scope.qualname)
-                found.append(touch)
-                if not names:
+                unknown, names = self._passed(scope, call, wrapped[0]) if wrapped else ([], frozenset())
+                if names and wrapped:
+                    found.append(Touch(wrapped[1], call, names, None, None, scope.qualname))
+                for given in unknown if wrapped else ():
+                    touch = Touch(wrapped[1] if wrapped else "", call, frozenset(), given, None, scope.qualname)
+                    found.append(touch)
                     around = self._owner_of_parameter(given)
                     if around and not isinstance(around.node, ast.Lambda) and self.wrapper(around):
                         wrappers[id(around)] = around

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from gpuwhy.source import spelling
 from gpuwhy.source.conditions import Condition, path_conditions
 from gpuwhy.source.dynamic import Dynamic
-from gpuwhy.source.environment import Environment, calls_of
+from gpuwhy.source.environment import Environment, Touch, calls_of
 from gpuwhy.source.exceptions import Exceptions, Raise, handler_types, is_kind_of, raises_again, suppressed
 from gpuwhy.source.options import Flag, Options
 from gpuwhy.source.processes import Entry, Processes, handler_around, tells_of_all
@@ -742,6 +742,8 @@ class Slicer:
 
     def _call(self, node: ast.Call, made: Node, cost: float, context: Context | None) -> None:
         values, is_followed = self.resolver.infer(node.func), False
+        if isinstance(node.func, ast.Call) and self._made_reader(node.func, made):
+            return
         for value in values:
             if value.kind in ("function", "bound") and value.scope:
                 is_followed = True
@@ -754,12 +756,21 @@ class Slicer:
         if not is_followed:
             self._passed_through(node, values, made, cost, context)
 
+    def _made_reader(self, node: ast.Call, made: Node) -> bool:
+        """``factory("NAME")()``: the function that a factory gives back reads the variable that it was made for."""
+        touches = [self.environment.through(value, node) for value in self.resolver.infer(node.func) if value.kind == "function"]  # fmt: skip
+        made.below += [self._environment(touch, node) for touch in touches if touch]
+        return any(touches)
+
+    def _environment(self, touch: Touch, node: ast.Call) -> Node:
+        step = self._new("environment", "|".join(sorted(touch.names)), node, path_conditions(node), f"through {touch.via}")  # fmt: skip
+        step.touched = touch
+        return step
+
     def _followed(self, value: Value, node: ast.Call, made: Node, cost: float, context: Context | None) -> None:
         touch = self.environment.through(value, node)
         if touch:
-            step = self._new("environment", "|".join(sorted(touch.names)), node, path_conditions(node), f"through {touch.via}")  # fmt: skip
-            step.touched = touch
-            made.below.append(step)
+            made.below.append(self._environment(touch, node))
             return
         if value.scope is None:
             return
