@@ -27,7 +27,7 @@ echo "$@" >> $here/calls
 invocation() {{ echo $(( $(cat $here/number) + 1 )) > $here/number; cat $here/number; }}
 put() {{ printf 'LoadState=loaded\\nActiveState=%s\\nSubState=%s\\nResult=%s\\nNRestarts=0\\nMainPID=%s\\nType=simple\\nExecMainStatus=%s\\nInvocationID=%s\\nFragmentPath=/etc/systemd/system/serve.service\\n' "$@" > $here/properties; }}
 case " $* " in
-*" show "*) cat $here/properties ;;
+*" show "*) cat $here/properties; echo DropInPaths=$(cd {root} && ls .{folder}/*.conf 2>/dev/null | sed 's/^[.]//') ;;
 *" daemon-reload "*) rm -rf $here/loaded; cp -r {root}{folder} $here/loaded 2>/dev/null || mkdir -p $here/loaded ;;
 *" stop "*) put inactive dead success 0 0 "$(invocation)" ;;
 *" restart "*)
@@ -95,6 +95,10 @@ class Scratch:
         calls = (self.systemd / "calls").read_text().splitlines()
         (self.systemd / "calls").write_text("")
         return [call for call in calls if not call.startswith("show")]
+
+    def shell(self, line: str) -> None:
+        """A command line as a person would paste it."""
+        subprocess.run(["sh", "-c", line], check=True, capture_output=True)
 
     def path(self, path: str) -> Path:
         return self.root / path.lstrip("/")

@@ -135,11 +135,10 @@ class Changer:
 
     def _settled(self, record: Record, request: Request) -> Answer:
         """Waits until the restarted unit is stable; rolls back where it is not, unless told to keep the change."""
-        answer = _ended(record)
         restart = next((step for step in record["steps"] if step["step"] == "restart"), None)
         settle = request.get("settle") or {}
         if restart is None or not settle:
-            return answer
+            return _ended(record)
         grace = settle.get("grace")
         is_stable, words, seen = services.wait_until_stable(
             record["manager"],
@@ -154,8 +153,11 @@ class Changer:
         self._voice.step("stability", "ok" if is_stable else "failed", words)
         if not is_stable and not settle.get("keep"):
             self._roll_back(record, words, force=False)
-            answer = _ended(record)
-        answer["stability"] = {"is_stable": is_stable, "words": words, "seen": seen}
+        # also for who looks into the journal after the connection was lost
+        record["stability"] = {"is_stable": is_stable, "words": words, "seen": seen}
+        self._save_if_possible(record)
+        answer = _ended(record)
+        answer["stability"] = record["stability"]
         return answer
 
     def _has_variables(self, wanted: Dict[str, Any], seen: Dict[str, Any], words: str) -> "tuple[bool, str]":

@@ -204,7 +204,8 @@ def history(records: Iterable[Record]) -> Iterator[Row]:
         made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(record.made)) if record.made else "unknown time"
         yield Row(f"{record.id:4}  {record.state:12} {made}  {record.unit}  {record.title}".rstrip(), 0, "command")
         reached = record.verification.get("reached") if isinstance(record.verification, dict) else ""
-        told = record.reason or (f"reached rung {reached}" if reached else "")
+        watched = record.stability.words if record.stability is not None else ""
+        told = record.reason or (f"reached rung {reached}" if reached else watched)
         if told:
             yield Row(told, 6, "note", 2)
 

@@ -79,6 +79,14 @@ class RecordedState(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str = ""
 
 
+class Stability(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whether the restarted unit came up and stayed up; ``seen`` holds its properties and the seconds it took."""
+
+    is_stable: bool
+    words: str = ""
+    seen: Mapping[str, Any] = {}
+
+
 class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     """A change as the target's journal has it; the states are those of :mod:`gpuwhy.applier.history`."""
 
@@ -93,6 +101,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
     remedy: Mapping[str, Any] = {}
     steps: tuple[RecordedStep, ...] = ()
     states: tuple[RecordedState, ...] = ()
+    stability: Stability | None = None
     verification: Any = None
 
     @property
@@ -112,14 +121,6 @@ class Look(msgspec.Struct, frozen=True, omit_defaults=True):
     unit: Mapping[str, str] = {}
     exec_start: StartCommand = StartCommand()
     interrupted: tuple[Record, ...] = ()
-
-
-class Stability(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whether the restarted unit came up and stayed up; ``seen`` holds its properties and the seconds it took."""
-
-    is_stable: bool
-    words: str = ""
-    seen: Mapping[str, Any] = {}
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):

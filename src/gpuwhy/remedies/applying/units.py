@@ -22,7 +22,7 @@ from gpuwhy.remedies.applying.site import Look, Site
 from gpuwhy.remedies.change import DropIn
 from gpuwhy.remedies.setting import Setting
 from gpuwhy.remedies.systemd import SystemdUnit
-from gpuwhy.remedies.values import is_variable
+from gpuwhy.remedies.values import is_literal, is_variable
 from gpuwhy.remedies.writing import change_of
 
 _STARTED = (DaemonReload(), ResetFailed(), Restart())
@@ -48,8 +48,9 @@ def plan_restart(remedy: Remedy, setting: Setting, site: Site) -> Plan | NotAppl
 
 
 def _plan(remedy: Remedy, setting: Setting, site: Site) -> Plan | NotApplied:
-    manager = _manager(setting)
-    look = site.look((), setting.unit, manager)
+    if TOKEN.search(remedy.value):
+        return NotApplied("its value was taken out of the report as a secret", remedy.commands)
+    look = site.look((), setting.unit, _manager(setting))
     asked = change_of(remedy, setting, SystemdUnit(setting))
     if remedy.commands and remedy.commands != asked.commands:
         return NotApplied("it takes more than a setting of the unit", remedy.commands)
@@ -59,8 +60,6 @@ def _plan(remedy: Remedy, setting: Setting, site: Site) -> Plan | NotApplied:
         return NotApplied(_why_no_drop_in(remedy, known, look, change.limits), remedy.commands)
     if _repeats_the_start_command(change.drop_in) and look.exec_start.status != "ok":
         return NotApplied(_why_not_repeated(look, setting), remedy.commands)
-    if TOKEN.search("\n".join((*change.drop_in.lines, change.drop_in.values))):
-        return NotApplied("it would write a value that was taken out of the report as a secret", remedy.commands)
     return _written(remedy, known, change.drop_in, change.limits, look, site)
 
 
@@ -148,6 +147,8 @@ def _why_not_repeated(look: Look, setting: Setting) -> str:
 def _why_no_drop_in(remedy: Remedy, setting: Setting, look: Look, limits: tuple[str, ...]) -> str:
     if limits:
         return "; ".join(limits)
+    if not is_literal(remedy.name, remedy.value):
+        return f"{remedy.value!r} says what to look for, and is no value that could be set"
     if look.exec_start.status != "ok":
         return _why_not_repeated(look, setting)
     if remedy.kind == "flag":
