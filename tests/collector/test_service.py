@@ -146,7 +146,11 @@ def properties(name: str, active: str, sub: str, when: int, argv: str) -> str:
     return f"Id={name}\nActiveState={active}\nSubState={sub}\nNRestarts=0\nExecStart={{ path={argv.split()[0]} ; argv[]={argv} ; ignore_errors=no }}\nStateChangeTimestampMonotonic={when}000000\n"
 
 
-def test_failing_services_are_found_the_engine_that_failed_last_first(systemd: Callable[[Answers], None]) -> None:
+def test_failing_services_are_found_the_engine_that_failed_last_first(
+    systemd: Callable[[Answers], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failing_services, "engines", lambda _notes: [])
+    monkeypatch.setattr(failing_services, "left_logs", lambda _notes: [])
     shown = "\n".join(
         [
             properties("sglang.service", "failed", "failed", 100, "/opt/v/bin/python -m sglang.launch_server"),

@@ -102,13 +102,10 @@ def _pid(request: Request, unit: Optional[Dict[str, Any]], candidates: Optional[
         return main
     if request.get("unit"):
         raise Absent("the unit is not known")
-    engines = [pid for pid in all_processes() if ENGINE.search(" ".join(arguments(pid)[:6])) and pid != os.getpid()]
-    if not engines and request.get("is_inside"):
+    if request.get("is_inside"):
         # a container is made for its first process
         return 1
-    if not engines:
-        raise Absent("no unit was named, and no inference engine runs")
-    return engines[0]
+    raise Absent("no unit was named, and no inference engine runs")
 
 
 def _named_pid(request: Request, candidates: Optional[List[Dict[str, Any]]]) -> Optional[int]:

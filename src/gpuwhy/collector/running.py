@@ -71,7 +71,9 @@ def engines(notes: Notes) -> List[Engine]:
 
 def is_engine(command: List[str]) -> bool:
     """Whether a command line serves a model, and is not a tool or a shell that only names one."""
-    if not command or not ENGINE.search(" ".join(command[:6]).lower()):
+    # a word with a blank in it is a script or a sentence, not the name of a program or a module
+    words = [word for word in command[:6] if not re.search(r"\s", word)]
+    if not command or not ENGINE.search(" ".join(words).lower()):
         return False
     name = os.path.basename(command[0])
     if name in SHELLS or name.rstrip(":") in NOT_ENGINES:
