@@ -28,7 +28,7 @@ def container_of(
     first = (candidates or [{}])[0]
     kind, _, word = str(first.get("kind") or "").partition(" ")
     if word == "container" and kind in ENGINES and NAME.match(str(first.get("name") or "")):
-        return Container(kind, str(first["name"]), found_by="it is the container that failed last")
+        return Container(kind, str(first["name"]))
     if unit is None:
         raise Absent("no container was named, and there is no unit that could run one")
     found = of_unit(unit, notes)

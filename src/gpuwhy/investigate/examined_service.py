@@ -20,9 +20,16 @@ def notes_on_services(candidates: Sequence[Candidate]) -> list[str]:
     if not failing:
         return [f"{first.name} was examined: it is the service that fails here."]
     others = ", ".join(f"{_called(each)} ({each.state or each.kind})" for each in failing[:5])
-    return [f"{first.name} was examined; also failing here: {others}. Choose with --unit."]
+    how = "Choose with --unit" + (", or a container as WHERE." if any(map(_is_container, failing[:5])) else ".")
+    return [f"{first.name} was examined; also failing here: {others}. {how}"]
 
 
 def _called(candidate: Candidate) -> str:
-    """What ``--unit`` takes; a system's unit by its plain name."""
+    """What ``--unit`` takes, a system's unit by its plain name; what WHERE takes of a container."""
+    if _is_container(candidate):
+        return f"{candidate.kind.partition(' ')[0]}:{candidate.name}"
     return candidate.selector or candidate.name
+
+
+def _is_container(candidate: Candidate) -> bool:
+    return candidate.kind.endswith(" container")
