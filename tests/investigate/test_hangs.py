@@ -95,6 +95,39 @@ def test_a_baton_that_a_killed_build_left_behind(tmp_path: Path) -> None:
     assert any("file_baton.py" in frame for frame in found.stack)
 
 
+def polling(wakes: int = 10, **of_lock: Any) -> Waiting:
+    """A process that sleeps by the clock some times a second, and a lock of its cache that a stopped process holds."""
+    thread = {"tid": 7, "state": "S", "call": "clock_nanosleep"}
+    process = {
+        "pid": 7,
+        "command": ["python", "serve.py"],
+        "state": "S",
+        "own": True,
+        "wakes": wakes,
+        "threads": [thread],
+    }
+    holder = {"pid": 5, "command": ["python", "build.py"], "state": "T"}
+    lock = {"path": "/c/sampling.lock", "kind": "flock", "holders": [holder], **of_lock}
+    return waiting(observed(processes=[process], locks=[lock]))
+
+
+def test_a_lock_that_another_process_wants_is_not_what_this_one_waits_for() -> None:
+    assert polling(is_tried=True, openers=[99]).what == "unknown"
+    assert polling(waiters=[99]).what == "unknown"
+    assert polling().what == "unknown"
+    assert polling(is_tried=True, openers=[7]).headline.startswith("process 7 (python serve.py) waits for the lock")
+    assert "most likely waits" in polling(wakes=19, is_tried=True).headline, "who opens it was not told"
+    assert polling(wakes=10, is_tried=True).what == "unknown", "filelock tries twenty times a second"
+
+
+def test_a_baton_is_only_claimed_where_the_polling_fits() -> None:
+    left: dict[str, Any] = {"kind": "baton", "path": "/c/lock", "holders": []}
+    assert polling(**left).what == "lock"
+    thread = {"tid": 7, "state": "S", "call": "clock_nanosleep"}
+    process = {"pid": 7, "command": ["python", "serve.py"], "state": "S", "own": True, "wakes": 1, "threads": [thread]}
+    assert waiting(observed(processes=[process], locks=[left])).what == "unknown"
+
+
 def test_a_real_compilation_that_computes_is_progress(tmp_path: Path) -> None:
     # many templates keep a real cc1plus busy for longer than the look takes
     deep = "template<int N> struct F { static const int v = (F<N-1>::v + F<N-2>::v + N) % 1000; };\n"

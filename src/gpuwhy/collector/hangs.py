@@ -52,7 +52,7 @@ def look(pid: int) -> Dict[str, Any]:
     ]
     time.sleep(max(0.0, INTERVAL - (time.monotonic() - first[pid].at)))
     second = {each: Look(each) for each in watched}
-    opened = watch.opened()
+    openers = watch.openers()
     processes = [hangs_processes.described(first[each], second[each]) for each in watched]
     for each in processes:
         if each is not None:
@@ -61,7 +61,7 @@ def look(pid: int) -> Dict[str, Any]:
         "pid": pid,
         "processes": [each for each in processes if each is not None],
         "compilers": hangs_compilers.compilers(_now_below(pid, watched)),
-        "locks": hangs_locks.told(lock_files, kernel_locks, family, opened),
+        "locks": hangs_locks.told(lock_files, kernel_locks, family, openers),
         "files": hangs_files.weight_files(family),
         "connections": hangs_sockets.connections(family),
     }

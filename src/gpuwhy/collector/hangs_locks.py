@@ -197,10 +197,10 @@ def having_open(paths: Set[str]) -> Dict[str, List[int]]:
 
 
 def told(
-    files: Sequence[Candidate], locks: Sequence[Held], family: Sequence[int], opened: Set[str]
+    files: Sequence[Candidate], locks: Sequence[Held], family: Sequence[int], openers: Dict[str, Optional[Set[int]]]
 ) -> List[Dict[str, Any]]:
     """The lock files that are held, waited for, or left over; ``family`` are the processes of the one asked about,
-    ``opened`` the files that somebody opened between the looks."""
+    ``openers`` who opened which file between the looks (None: somebody)."""
     batons = {each.shown for each in files if each.is_baton}
     open_in = having_open(batons)
     found: List[Dict[str, Any]] = []
@@ -217,7 +217,8 @@ def told(
                 "kind": "baton" if each.is_baton else "flock",
                 "age": round(max(0.0, time.time() - each.first.st_mtime), 1),
                 "exists": _stat(each.path) is not None,
-                "is_tried": each.path in opened,
+                "is_tried": each.path in openers,
+                "openers": sorted(openers.get(each.path) or [])[:32],
                 "all_seen": os.geteuid() == 0,
                 "holders": [dict(brief(pid), own=pid in family) for pid in holders[:8]],
                 "waiters": waiters[:32],

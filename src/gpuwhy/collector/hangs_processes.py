@@ -111,6 +111,7 @@ class Look:
         self.at = time.monotonic()
         self.stat = stat_of("/proc/%d" % pid)
         self.io = io_of(pid)
+        self.wakes = wakes_of(pid)
         self.threads: Dict[int, Stat] = {}
         for name in try_list("/proc/%d/task" % pid, MOST_THREADS):
             stat = stat_of("/proc/%d/task/%s" % (pid, name)) if name.isdigit() else None
@@ -125,6 +126,16 @@ def io_of(pid: int) -> Optional[Dict[str, int]]:
         return None
     pairs = re.findall(r"^(\w{1,30}): (\d{1,20})$", text, re.M)
     return {name: int(value) for name, value in pairs}
+
+
+def wakes_of(pid: int) -> Optional[int]:
+    """How often the main thread has slept until now: by the difference one who polls is known."""
+    told = re.search(
+        r"^voluntary_ctxt_switches:\s{1,8}(\d{1,20})$",
+        try_text("/proc/%d/task/%d/status" % (pid, pid), 8192) or "",
+        re.M,
+    )
+    return int(told.group(1)) if told else None
 
 
 def described(first: Look, second: Look) -> Optional[Dict[str, Any]]:
@@ -147,6 +158,8 @@ def described(first: Look, second: Look) -> Optional[Dict[str, Any]]:
         "thread_count": len(second.threads),
         "threads": threads(pid, first, second),
     }
+    if first.wakes is not None and second.wakes is not None:
+        found["wakes"] = second.wakes - first.wakes
     if first.io is not None and second.io is not None:
         for name in ("rchar", "wchar", "read_bytes", "write_bytes"):
             found[name] = second.io.get(name, 0) - first.io.get(name, 0)

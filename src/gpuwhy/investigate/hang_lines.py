@@ -118,9 +118,22 @@ def _lock(lock: LockFile, seen: Observation) -> str:
         held = f"there for {duration(lock.age)}, and {who} has it open" if lock.kind == "baton" else "held by nobody"
         return f"lock file {lock.path} ({kind}): {held}"
     held = "; ".join(f"held by {holder_of(each, seen)}" for each in lock.holders)
-    tried = "; a process tries to take it again and again" if lock.is_tried else ""
-    waiters = f"; waited for in the kernel by process {', '.join(map(str, lock.waiters))}" if lock.waiters else ""
-    return f"lock file {lock.path} ({kind}): {held}{tried}{waiters}"
+    return f"lock file {lock.path} ({kind}): {held}{_wanted(lock, seen)}"
+
+
+def _wanted(lock: LockFile, seen: Observation) -> str:
+    """Who wants the lock: one of these processes, another, or somebody."""
+    own = {each.pid for each in seen.own}
+    waiting = [str(pid) for pid in lock.waiters if pid in own]
+    opening = [str(pid) for pid in lock.openers if pid in own]
+    if waiting:
+        return f"; waited for in the kernel by process {', '.join(waiting)}"
+    if opening:
+        return f"; opened again and again by process {', '.join(opening)}"
+    others = (*lock.waiters, *lock.openers)
+    if others:
+        return f"; wanted by another, process {others[0]}"
+    return "; some process opens it again and again" if lock.is_tried else ""
 
 
 def holder_of(holder: OtherProcess, seen: Observation) -> str:

@@ -33,6 +33,7 @@ MOVES_BYTES = 64 << 10
 RECENT_STEP = 60.0
 """Seconds since the last finished step of a build that still count as getting on."""
 
+_BATON_CODE = re.compile(r"torch/utils/file_baton\.py$")
 _LOCK_CODE = re.compile(r"filelock/|torch/utils/file_baton\.py$|portalocker/|fasteners/")
 _COLLECTIVE_CODE = re.compile(
     r"distributed_c10d\.py$|pynccl|custom_all_reduce|quick_all_reduce|parallel_state\.py$|torch/cuda/(?:__init__|streams|graphs)\.py$|nccl"
@@ -141,13 +142,8 @@ def _stopped(view: View) -> Waiting | None:
 
 def _lock(view: View) -> Waiting | None:
     """A lock file that is waited for. Its holder tells whether that ends: stopped, gone, idle, or busy with the build."""
-    waits = view.in_code(_LOCK_CODE)
-    for lock in sorted(view.seen.locks, key=lambda each: not each.waiters and not each.is_tried):
-        strangers = tuple(each for each in lock.holders if not each.own)
-        waiter = next((each for each in view.seen.own if each.pid in lock.waiters), None)
-        by_polling = _polls(view) if waits is None else waits
-        if waiter is None and (lock.is_tried or waits is not None or lock.kind == "baton"):
-            waiter = by_polling
+    for lock in sorted(view.seen.locks, key=lambda each: not each.waiters and not each.openers):
+        waiter = _waiter(view, lock)
         if waiter is None or _moves(waiter) or any(each.pid == waiter.pid for each in lock.holders):
             continue
         if lock.kind == "baton" and not lock.holders:
@@ -155,7 +151,7 @@ def _lock(view: View) -> Waiting | None:
                 continue
             nobody = "that nobody holds" if lock.all_seen else "that nobody holds, as far as this user can see"
             return _waits_for_lock(view, lock, waiter, f"{nobody}: it is left over from an earlier build", True)
-        holder = next(iter(strangers), None) or next(iter(lock.holders), None)
+        holder = next((each for each in lock.holders if not each.own), None) or next(iter(lock.holders), None)
         if holder is None:
             continue
         is_left = not holder.alive or holder.state in ("T", "t", "Z") or not view.moves(holder.pid)
@@ -165,24 +161,68 @@ def _lock(view: View) -> Waiting | None:
             return _waits_for_lock(view, lock, waiter, how, False)
         how = f"held by {_other(holder)}, {_how_it_is(holder, is_left)}"
         return _waits_for_lock(view, lock, waiter, how, is_left)
-    if waits is not None and not _moves(waits) and not view.compilers_below(view.seen.pid):
-        frame = next(each for each in view.frames(waits.pid) if _LOCK_CODE.search(each.path))
-        return Waiting(
-            pid=waits.pid, state="stuck", what="lock",
-            headline=f"{view.title} waits for a lock in {frame.function} ({frame.path.rpartition('/')[2]}); which file it is, and who holds it, could not be seen",
-            since=waits.age, since_is="at most",
-            evidence=view.all_of(view.log.evidence("stack", (waits.pid, waits.pid), "its main thread waits for a lock"), view.log.evidence("process", waits.pid, "it does nothing else")),
-        )  # fmt: skip
-    return None
+    return _unseen_lock(view)
 
 
-def _polls(view: View) -> WatchedProcess | None:
-    """An own process whose main thread sleeps by the clock: it looks for something again and again."""
+def _waiter(view: View, lock: LockFile) -> WatchedProcess | None:
+    """The own process that waits for the lock: by the kernel's word, by its Python stack, or by how it polls.
+
+    A lock that others want, and this one does not, lies in the same cache just as well.
+    """
+    known = (*lock.waiters, *lock.openers)
     for process in view.seen.own:
-        main = _main_thread(process)
-        if main is not None and main.state == "S" and (main.call in ("clock_nanosleep", "nanosleep", "select", "pselect6") or "nanosleep" in main.wchan):  # fmt: skip
+        if process.pid in known:
             return process
-    return None
+    if known:
+        return None
+    code = _BATON_CODE if lock.kind == "baton" else _LOCK_CODE
+    if lock.is_tried or lock.kind == "baton":
+        process_in_code = view.in_code(code)
+        if process_in_code is not None:
+            return process_in_code
+    if lock.kind == "baton":
+        return next((each for each in view.seen.own if not view.frames(each.pid) and _polls_for_a_baton(each)), None)
+    # somebody opens the lock, who is not told: one of these that polls as filelock does, where no stack says otherwise
+    return next(
+        (
+            each
+            for each in view.seen.own
+            if lock.is_tried and not view.frames(each.pid) and _polls_for_a_file_lock(each)
+        ),
+        None,
+    )
+
+
+def _polls(process: WatchedProcess) -> bool:
+    """Whether its main thread sleeps by the clock: it looks for something again and again."""
+    main = _main_thread(process)
+    by_clock = ("clock_nanosleep", "nanosleep", "select", "pselect6")
+    return main is not None and main.state == "S" and (main.call in by_clock or "nanosleep" in main.wchan)
+
+
+def _polls_for_a_baton(process: WatchedProcess) -> bool:
+    """torch looks for its baton ten times a second; on a busy machine a few times less."""
+    return _polls(process) and 6 <= process.wakes / process.seconds <= 12
+
+
+def _polls_for_a_file_lock(process: WatchedProcess) -> bool:
+    """filelock tries twenty times a second."""
+    return _polls(process) and 12 < process.wakes / process.seconds <= 25
+
+
+def _unseen_lock(view: View) -> Waiting | None:
+    """Its Python code waits for a lock, and the file was not found."""
+    waits = view.in_code(_LOCK_CODE)
+    if waits is None or _moves(waits) or view.compilers_below(view.seen.pid):
+        return None
+    frame = next(each for each in view.frames(waits.pid) if _LOCK_CODE.search(each.path))
+    code = f"{frame.function} ({frame.path.rpartition('/')[2]})"
+    return Waiting(
+        pid=waits.pid, state="stuck", what="lock",
+        headline=f"{view.title} waits for a lock in {code}; which file it is, and who holds it, could not be seen",
+        since=waits.age, since_is="at most",
+        evidence=view.all_of(view.log.evidence("stack", (waits.pid, waits.pid), "its main thread waits for a lock"), view.log.evidence("process", waits.pid, "it does nothing else")),
+    )  # fmt: skip
 
 
 def _how_it_is(holder: OtherProcess, is_left: bool) -> str:
@@ -195,9 +235,11 @@ def _how_it_is(holder: OtherProcess, is_left: bool) -> str:
 
 def _waits_for_lock(view: View, lock: LockFile, waiter: WatchedProcess, how: str, is_left: bool) -> Waiting:
     whose = view.title if waiter.pid == view.seen.pid else f"process {waiter.pid} below {view.title}"
+    is_sure = waiter.pid in (*lock.waiters, *lock.openers) or view.in_code(_LOCK_CODE) is waiter
+    waits = "waits" if is_sure else "polls something, and most likely waits"
     return Waiting(
         pid=waiter.pid, state="stuck" if is_left else "progressing", what="lock",
-        headline=f"{whose} waits for the lock file {lock.path}, {how}", since=waiter.age, since_is="at most",
+        headline=f"{whose} {waits} for the lock file {lock.path}, {how}", since=waiter.age, since_is="at most",
         evidence=view.all_of(
             view.log.evidence("lock", lock.path, "the lock, and who holds it"),
             view.log.evidence("process", waiter.pid, "who waits does nothing else"),

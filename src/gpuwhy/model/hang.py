@@ -25,7 +25,7 @@ class WatchedProcess(msgspec.Struct, frozen=True, omit_defaults=True):
     """A process, looked at twice: ``seconds`` lie between the looks, ``cpu_used`` and the bytes moved in them.
 
     ``age`` and ``cpu`` are in seconds since its start. ``rchar`` are bytes read by calls, ``read_bytes`` those that came
-    from storage; None where this user may not know. ``own``: the one asked about, or below it.
+    from storage; None where this user may not know. ``wakes`` counts how often the main thread slept between the looks. ``own``: the one asked about, or below it.
     """
 
     pid: int
@@ -37,6 +37,7 @@ class WatchedProcess(msgspec.Struct, frozen=True, omit_defaults=True):
     cpu: float = 0.0
     seconds: float = 1.0
     cpu_used: float = 0.0
+    wakes: int = 0
     major_faults: int = 0
     thread_count: int = 0
     threads: tuple[WatchedThread, ...] = ()
@@ -110,8 +111,8 @@ class OtherProcess(msgspec.Struct, frozen=True, omit_defaults=True):
 class LockFile(msgspec.Struct, frozen=True, omit_defaults=True):
     """A lock file of a build. ``kind`` is ``flock`` or ``baton`` (torch's: it locks by being there).
 
-    ``age`` is in seconds since its last change. ``is_tried``: somebody tried to take it between the looks. ``waiters``
-    wait for it in the kernel. ``all_seen``: every process was asked whether it has the file open (only root may).
+    ``age`` is in seconds since its last change. ``is_tried``: somebody opened it between the looks, to take it; ``openers``
+    are the processes that did (only root is told). ``waiters`` wait for it in the kernel. ``all_seen``: every process was asked whether it has the file open (only root may).
     """
 
     path: str
@@ -119,6 +120,7 @@ class LockFile(msgspec.Struct, frozen=True, omit_defaults=True):
     age: float = 0.0
     exists: bool = True
     is_tried: bool = False
+    openers: tuple[int, ...] = ()
     all_seen: bool = False
     holders: tuple[OtherProcess, ...] = ()
     waiters: tuple[int, ...] = ()

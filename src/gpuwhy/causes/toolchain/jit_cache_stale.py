@@ -193,9 +193,11 @@ def _leftover(
 
 
 def _is_left(match: Match) -> bool:
-    """Whether what was seen on the host is a lock that nobody works under: its holder is stopped or gone, or there is none."""
-    held = match.group("held") or ""
-    return match.place.source == "process" and _NOBODY_WORKS.search(held) is not None
+    """Whether it is the lock that the process waits for, and nobody works under it: its holder is stopped or gone, or
+    there is none."""
+    held, path = match.group("held") or "", match.group("path") or ""
+    is_it = match.event is not None and f"waits for the lock file {path}, " in match.event.text
+    return match.place.source == "process" and is_it and _NOBODY_WORKS.search(held) is not None
 
 
 def _entered_cache(case: Case, match: Match) -> JitCache | None:
@@ -275,7 +277,7 @@ def _certainty(case: Case, left: Leftover, processes: Fact | Unknown) -> Certain
 def _certainty_of_held(case: Case, left: Leftover) -> Certainty:
     """Proven where holder and waiting were both seen. A lock without holder may be held in another container or host."""
     text = left.match.text
-    if re.search(r"waited for in the kernel|tries to take it", text):
+    if re.search(r"waited for in the kernel by process|opened again and again by process", text):
         return Certainty.PROVEN
     is_in_baton = case.found("baton-call", "baton") is not None
     return Certainty.PROVEN if is_in_baton and "and no process has it open" in text else Certainty.LIKELY
@@ -283,7 +285,7 @@ def _certainty_of_held(case: Case, left: Leftover) -> Certainty:
 
 def _component(case: Case, left: Leftover) -> str:
     """The library whose build lies in the cache."""
-    if left.cache is not None and left.cache.name != "torch_extensions":
+    if left.cache is not None and (left.cache.name != "torch_extensions" or left.match.sign == "held-lock"):
         return left.cache.component
     return case.component_near(left.match) or "torch"
 
