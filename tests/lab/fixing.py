@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from tests.lab.gpu_host import GpuHost
@@ -30,16 +31,17 @@ def answered(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     return document
 
 
-def start_gpuwhy(host: GpuHost, *arguments: str) -> subprocess.Popen[bytes]:
-    """As :func:`gpuwhy`, and goes on while the test does."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "gpuwhy", *arguments],
-        env={**os.environ, "GPUWHY_SSH_OPTIONS": host.ssh_options},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+def start_gpuwhy(host: GpuHost, output: Path, *arguments: str) -> subprocess.Popen[bytes]:
+    """As :func:`gpuwhy`, and goes on while the test does; what it says goes into a file."""
+    with output.open("wb") as said:
+        return subprocess.Popen(
+            [sys.executable, "-m", "gpuwhy", *arguments],
+            env={**os.environ, "GPUWHY_SSH_OPTIONS": host.ssh_options},
+            stdin=subprocess.DEVNULL,
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
 
 
 def cut(running: subprocess.Popen[bytes], host: GpuHost) -> None:

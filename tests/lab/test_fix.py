@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,11 @@ def host() -> Iterator[GpuHost]:
         started.run(f"systemctl start {UNIT}")
         started.wait_for_message(UNIT, GAVE_UP)
         yield started
+
+
+def is_given_up(host: GpuHost) -> bool:
+    """Whether systemd starts the crashing service no more: only then is what is diagnosed the same every time."""
+    return host.show(UNIT, "ActiveState")["ActiveState"] == "failed"
 
 
 def last_change(host: GpuHost) -> dict[str, Any]:
@@ -87,6 +93,7 @@ def test_a_crash_loop_is_fixed_with_one_command_and_undone_with_another(host: Gp
     assert undone.returncode == 0, undone.stdout + undone.stderr
     assert configuration(host) == before
     wait_for(lambda: host.journal(UNIT).count(GATE) > crashes, 120, "the failure is back")
+    wait_for(lambda: is_given_up(host), 120, "systemd gives up")
 
 
 def test_a_host_that_does_not_let_itself_be_changed_is_left_as_it_was(host: GpuHost) -> None:
@@ -132,15 +139,20 @@ def test_a_host_that_does_not_let_itself_be_changed_is_left_as_it_was(host: GpuH
     host.run(f"rm {folder}/90-local.conf && systemctl daemon-reload")
 
     assert last_change(host)["state"] == "undone"
+    wait_for(lambda: is_given_up(host), 120, "systemd gives up")
 
 
-def test_a_connection_that_is_cut_leaves_a_whole_change_and_a_record_of_it(host: GpuHost) -> None:
+def test_a_connection_that_is_cut_leaves_a_whole_change_and_a_record_of_it(host: GpuHost, tmp_path: Path) -> None:
     listed = answered(gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--format", "json"))
     number = str(remedy_number(listed, "FLASHINFER_CUDA_ARCH_LIST", "12.0a"))
     known, served = last_change(host)["id"], host.journal(UNIT).count(SERVING)
-    running = start_gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--remedy", number, "--apply", "--yes")
+    arguments = ("fix", host.ssh_destination, "--unit", UNIT, "--remedy", number, "--apply", "--yes")
+    running = start_gpuwhy(host, tmp_path / "said", *arguments)
     record = f"/var/lib/gpuwhy/history/{known + 1}.json"
-    wait_for(lambda: host.run(f"ls {record}", check=False).returncode == 0, 60, "a record")
+    wait_for(
+        lambda: running.poll() is not None or host.run(f"ls {record}", check=False).returncode == 0, 60, "a record"
+    )
+    assert running.poll() is None, (tmp_path / "said").read_text()
     cut(running, host)
 
     def state() -> str:

@@ -37,7 +37,7 @@ class PlanPreview(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...]
 
 
-class RemedyPreview(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class RemedyPreview(msgspec.Struct, frozen=True, kw_only=True):
     """A remedy by its number; ``plan`` for the chosen one, or in ``not_applied`` why gpuwhy does not carry it out."""
 
     number: int
