@@ -194,7 +194,7 @@ def _number(value: Any) -> float | None:
 
 def _numbers(value: Any) -> tuple[int, ...]:
     items = value if isinstance(value, list | tuple) else re.split(r"[\s,\[\]]+", str(value)[:4000])
-    numbers = (_number(item) for item in items[:2000] if item not in ("", True, False))
+    numbers = (_number(item) for item in items[:2000] if item != "")
     return tuple(sorted({int(number) for number in numbers if number and 0 < number < 10**6}))
 
 

@@ -18,6 +18,7 @@ _COPIES, _PADDING = "MLA copies w_kc and w_vc", "padding of MXFP4 experts"
 _MADE = (_COPIES, _PADDING)
 _PADDED_TO = 256
 _PADDING_SHARE = 0.04
+_AGREES_WITHIN = 0.005
 
 
 class Split(str, Enum):
@@ -105,7 +106,13 @@ def scaled_inventory(inventory: Inventory, checkpoint_bytes: float, largest_file
     factor = wanted / stored
     groups = tuple(_times(group, factor) if group.is_stored else group for group in inventory.groups)  # fmt: skip
     missing = () if 0.9 < factor < 1.12 else (f"the checkpoint is {factor:.2f} times what its config.json describes",)
-    spread = Amount(0.99, 1.0, 1.015) if not missing else Amount(0.9, 1.0, 1.1)
+    if missing:
+        spread = Amount(0.9, 1.0, 1.1)
+    elif abs(factor - 1) < _AGREES_WITHIN:
+        # two sources that say the same: the groups are right as well
+        spread = Amount(0.997, 1.0, 1.006)
+    else:
+        spread = Amount(0.99, 1.0, 1.015)
     return Inventory(groups, spread, "the size of the checkpoint, divided as config.json describes", checkpoint_bytes, inventory.predicting_bytes, largest_file_bytes, missing)  # fmt: skip
 
 
