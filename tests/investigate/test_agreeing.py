@@ -109,7 +109,7 @@ def finding(failed: Incident, certainty: Certainty = Certainty.LIKELY, **changes
 def test_a_proof_takes_the_place_of_what_was_inferred(folder: Path) -> None:
     answer, failed = answered(folder, facts(env__ENGINE_LEVEL="0"))
     assert answer.replay is not None
-    assert answer.replay.entry == "engine.gate:check"
+    assert answer.replay.entry == "engine.gate:check()"
     assert (answer.replay.agreement, answer.replay.assumed, answer.replay.is_proof) == ("same", (), True)
     (first,) = with_proof(finding(failed), answer, failed).findings
     assert first.certainty is Certainty.PROVEN
@@ -164,7 +164,7 @@ def test_a_fact_that_is_wanted_is_missing_with_its_command(folder: Path) -> None
     assert "ENGINE_LEVEL=" in missing.command
     assert with_proof(NO_RULE, answer, failed).decides == missing
     (step,) = [each for each in record.closed().steps if each.question == QUESTION]
-    assert (step.outcome, step.where) == ("absent", "engine.gate:check")
+    assert (step.outcome, step.where) == ("absent", "engine.gate:check()")
 
 
 def test_source_that_was_changed_since_contradicts_nothing(folder: Path) -> None:
@@ -184,7 +184,7 @@ def test_source_that_was_changed_since_contradicts_nothing(folder: Path) -> None
 def test_the_report_says_why_it_is_reached(folder: Path) -> None:
     answer, _ = answered(folder, facts(env__ENGINE_LEVEL="0"))
     text = "\n".join(row.text for row in condition_rows(answer))
-    assert "Replayed with the facts of this host (engine.gate:check): with $ENGINE_LEVEL = '0': it is reached" in text
+    assert "Replayed with the facts of this host (engine.gate:check()): with $ENGINE_LEVEL = '0': it is reached" in text
     assert "engine/gate.py:10 raises ValueError: level 0 is not supported" in text
     assert "(in the log at crash.log:1)" in text
     assert "it is reached" in "\n".join(row.text for row in installed_rows(answer))

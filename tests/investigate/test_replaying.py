@@ -78,7 +78,7 @@ def test_source_facts_and_log_say_the_same() -> None:
     record = Record()
     found = proof(facts(), record=record)
     assert found is not None
-    assert (found.entry, found.agreement) == (GATE, "same"), found.why
+    assert (found.entry, found.agreement) == (f"{GATE}()", "same"), found.why
     assert (found.type, str(found.place)) == ("RuntimeError", "flashinfer/jit/core.py:109")
     assert "nvcc --version" in found.why
     assert "release 12.8" in found.why
@@ -89,7 +89,7 @@ def test_source_facts_and_log_say_the_same() -> None:
     assert found.assumed
     assert not found.is_proof
     (step,) = [each for each in record.closed().steps if each.question == QUESTION]
-    assert (step.outcome, step.where) == ("ok", GATE)
+    assert (step.outcome, step.where) == ("ok", f"{GATE}()")
 
 
 def test_a_toolkit_that_is_new_enough_contradicts() -> None:

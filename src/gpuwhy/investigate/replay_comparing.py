@@ -52,9 +52,9 @@ def compared(replayed: Replay, failure: Failure, lines: Sequence[Line], answer: 
     agreement, why = _agreement(replayed, failure, said)
     if answer.disagreements and agreement != "open":
         agreement, why = "open", f"{why}; but the log is not of this source: {answer.disagreements[-1]}"
-    outside = _failed_outside(answer, said) if agreement == "other" else ""
-    if outside:
-        agreement, why = "open", f"{why}; but {outside}"
+    beyond = _beyond(answer, said, agreement) if agreement in ("other", "partly") else ""
+    if beyond:
+        agreement, why = "open", f"{why}; but {beyond}"
     outcome = replayed.outcome
     place = _line(outcome.place) if not isinstance(outcome, Returned) and outcome.place.file else None
     return ReplayedSource(
@@ -106,15 +106,15 @@ def _agreement(replayed: Replay, failure: Failure, said: Sequence[ReplayedLine])
     return "same", f"{with_facts}it is reached"
 
 
-def _failed_outside(answer: SourceAnswer, said: Sequence[ReplayedLine]) -> str:
-    """What the log shows of a call outside the source that failed in that process, where the facts tell of none: a
-    forked child, a driver that was gone. Facts of the host do not describe such a process."""
-    replayed = {str(each.at) for each in said}
+def _beyond(answer: SourceAnswer, said: Sequence[ReplayedLine], agreement: str) -> str:
+    """What a handler on the way wrote to the log and would not write with these facts: in that process a call outside
+    the source failed (a forked child, a driver that was gone), and facts of the host do not describe such a process."""
+    told = {each.seen for each in said}
     for swallowed in answer.swallowed:
-        wrote = {f"{swallowed.place.path}:{line}" for line in range(swallowed.place.line, swallowed.place.line + 20)}
-        shown = next((each for each in swallowed.seen if each.raised_at is None), None)
-        if shown is not None and not wrote & replayed:
-            return f"a call failed in that process, {shown.place} of the log shows: {(shown.value or shown.text)[:160]}"
+        for seen in swallowed.seen:
+            is_outside = seen.raised_at is None or agreement == "partly"
+            if is_outside and seen.place not in told:
+                return f"the log shows that {swallowed.place} caught something else in that process: {(seen.value or seen.text)[:160]}"
     return ""
 
 

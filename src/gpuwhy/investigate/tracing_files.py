@@ -25,6 +25,7 @@ _RANGE = 4000
 """Lines of one answer."""
 _MOST_RANGES = 12
 _MOST_IN_ROUND = 250
+_MOST_QUERIES = 350
 
 
 class Fetched(msgspec.Struct, frozen=True):
@@ -61,7 +62,7 @@ class TargetFiles:
     def fetch(self, packages: Mapping[str, RemotePackage]) -> bool:
         """One round: all that is missed now. False when nothing new came."""
         wanted = [(package, path) for package in packages.values() for path in package.wanted]
-        questions = [(package, package.questions) for package in packages.values() if package.questions]
+        questions = [(package, package.questions[:_MOST_QUERIES]) for package in packages.values() if package.questions]
         room = min(_MOST_IN_ROUND, MOST_FILES - self.fetched.files)
         if len(wanted) > room and room < _MOST_IN_ROUND:
             self.limits[f"{len(wanted) - room} files were not fetched: {MOST_FILES} are at most"] = None

@@ -307,6 +307,29 @@ def _device_count(oracle: Oracle, _: str) -> Answer:
     return Answer(len(gpus.value), gpus.keys)
 
 
+def _is_available(oracle: Oracle, _: str) -> Answer:
+    """Needs a driver for torch's CUDA: with an older one devices are counted, and none is available."""
+    key = "external.torch.cuda.is_available()"
+    cuda = _torch_cuda(oracle)
+    if cuda.value is None:
+        raise NeedsFactError(key, _AVAILABLE)
+    gpus = oracle.visible_gpus()
+    if not gpus.value:
+        return Answer(False, (*cuda.keys, *gpus.keys))
+    driver = oracle.fact("driver_cuda", "nvidia-smi")
+    if _major(driver.value) is None or _major(cuda.value) is None or _major(driver.value) < _major(cuda.value):  # type: ignore[operator]
+        raise NeedsFactError(key, _AVAILABLE)
+    return Answer(True, (*cuda.keys, *gpus.keys, *driver.keys))
+
+
+def _major(version: Any) -> int | None:
+    first = str(version).partition(".")[0]
+    return int(first) if first.isdigit() and len(first) < 4 else None
+
+
+_AVAILABLE = "python -c 'import torch; print(torch.cuda.is_available())'"
+
+
 def _capability(oracle: Oracle, shown: str) -> Answer:
     gpus = oracle.visible_gpus()
     if shown and not shown.isdigit():
@@ -354,6 +377,7 @@ _VALUES = {
 _CALLS = {
     "torch.cuda._is_compiled": _is_compiled,
     "torch.cuda.device_count": _device_count,
+    "torch.cuda.is_available": _is_available,
     "torch.cuda.get_device_capability": _capability,
     "torch.cuda.get_arch_list": _arch_list,
 }
