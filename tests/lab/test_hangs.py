@@ -158,3 +158,15 @@ def test_a_silent_server_without_work_is_no_failure(host: GpuHost, monkeypatch: 
     assert (diagnosis.waiting.state, diagnosis.waiting.what) == ("idle", "requests")
     assert not diagnosis.incident.is_failure
     assert not diagnosis.findings
+
+
+def test_from_outside_the_container_that_it_runs_in(host: GpuHost, held: tuple[int, int]) -> None:
+    """The machine that runs the host sees its processes under other numbers, and their files in another root."""
+    holder, waiter = (host.outer_pid(pid) for pid in held)
+    diagnosis = examine(parse_where("local"), pid=waiter).diagnosis
+    assert diagnosis.waiting is not None
+    assert diagnosis.waiting.what == "lock"
+    assert f"waits for the lock file {LOCK}, held by process {holder}" in diagnosis.waiting.headline
+    finding = diagnosis.findings[0]
+    # here fanotify is allowed: the kernel tells who opens the lock
+    assert (finding.cause, finding.certainty.value) == ("jit-cache-stale", "proven")
