@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gpuwhy.reports import binaries_json, check_json, differences, fit_json, trace_json
+from gpuwhy.reports import binaries_json, check_json, differences, fit_json, fix_json, trace_json
 from gpuwhy.reports.json import SCHEMA_VERSION, schema
 from gpuwhy.snapshot import SCHEMA_VERSION as SNAPSHOT_SCHEMA_VERSION
 from gpuwhy.snapshot import Snapshot
@@ -24,6 +24,7 @@ TRACE_SCHEMA_FILE = DOCS / "trace.schema.json"
 SNAPSHOT_SCHEMA_FILE = DOCS / "snapshot.schema.json"
 DIFF_SCHEMA_FILE = DOCS / "diff.schema.json"
 CHECK_SCHEMA_FILE = DOCS / "check.schema.json"
+FIX_SCHEMA_FILE = DOCS / "fix.schema.json"
 FIT_SCHEMA_FILE = DOCS / "fit.schema.json"
 
 
@@ -50,6 +51,11 @@ def check_schema_text() -> str:
 def fit_schema_text() -> str:
     """The schema of an estimate of memory as it stands in ``docs``."""
     return _text("estimate of memory", "fit", fit_json.SCHEMA_VERSION, fit_json.schema())
+
+
+def fix_schema_text() -> str:
+    """The schema of a remedy carried out as it stands in ``docs``."""
+    return _text("fix", "fix", fix_json.SCHEMA_VERSION, fix_json.schema())
 
 
 def snapshot_schema_text() -> str:
@@ -82,6 +88,7 @@ def main() -> int:
         (DIFF_SCHEMA_FILE, diff_schema_text()),
         (CHECK_SCHEMA_FILE, check_schema_text()),
         (FIT_SCHEMA_FILE, fit_schema_text()),
+        (FIX_SCHEMA_FILE, fix_schema_text()),
     )
     for file, text in schemas:
         if "--check" not in sys.argv[1:]:
