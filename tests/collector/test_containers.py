@@ -270,6 +270,13 @@ def test_one_redactor_serves_inside_and_outside(engine: dict[str, str]) -> None:
     assert log == "token " + run.value("container_state")["variables"]["HF_TOKEN"]
 
 
+def test_an_engine_that_hangs_is_given_up(tmp_path: Path) -> None:
+    executable(tmp_path / "docker", "#!/bin/sh\nexec sleep 60\n")
+    run = collect(request(deadline=1.5), environment={"PATH": f"{tmp_path}:/usr/bin:/bin"})
+    assert run.probe("container_state")["status"] == "timed out"
+    assert run.seconds < 6
+
+
 def test_a_container_that_is_not_there_ends_the_collection_at_once(engine: dict[str, str]) -> None:
     run = collect({"container": {"engine": "docker", "name": "vlm"}}, environment=engine)
     assert run.probe("container_state")["status"] == "absent"

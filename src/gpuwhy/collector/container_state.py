@@ -31,6 +31,9 @@ def state_of(container: Container, notes: Notes) -> Dict[str, Any]:
         raise Failed("%s container inspect printed no container" % container.client)
     value = described(container, inspected, notes)
     value["image_details"] = _image(container, value["image_id"] or value["image"], notes)
+    if value["state"]["error"]:
+        # it could not be started: what the engine knows to start it with then matters
+        value["runtimes"] = _runtimes(container, notes)
     return value
 
 
@@ -184,7 +187,7 @@ def _image(container: Container, image: str, notes: Notes) -> Dict[str, Any]:
     }
 
 
-def runtimes(container: Container, notes: Notes) -> Optional[List[str]]:
+def _runtimes(container: Container, notes: Notes) -> Optional[List[str]]:
     """The runtimes that docker knows (``nvidia`` among them once the toolkit is set up); None where it does not tell."""
     if container.engine != "docker":
         return None

@@ -194,8 +194,12 @@ class Collection:
         """Whether a container was named that cannot be examined: nothing else is of interest then."""
         if not self._request.get("container"):
             return False
-        self._ended["container_state"].wait(limit)
-        if self.values.get("container_state") is not None:
+        state = next(probe for probe in self._probes if probe.name == "container_state")
+        if not self._ended[state.name].wait(limit):
+            self._print(
+                state, TIMED_OUT, "no answer in the %.1f s of the whole collection" % limit, None, Notes(), limit
+            )
+        if self.values.get(state.name) is not None:
             return False
         until = time.monotonic() + 1.0
         while not self._printed.get("container_state") and time.monotonic() < until:

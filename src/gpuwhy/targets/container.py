@@ -70,7 +70,9 @@ class EngineConnection:
             on_result(result)
 
         end = self._connection.collect({**request, "container": self._container}, note, deadline)
-        if state.get("status", "ok") != "ok":
+        if not state:
+            state = {"status": "timed out"}
+        if state.get("status") != "ok":
             raise explain(self._container, state, "" if self._host.kind == "local" else self._host.name)
         return end
 
