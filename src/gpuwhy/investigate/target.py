@@ -12,7 +12,7 @@ from gpuwhy.investigate.collected_logs import collected_logs
 from gpuwhy.investigate.concluding import conclude
 from gpuwhy.investigate.examined_service import notes_on_services
 from gpuwhy.investigate.log import diagnose_logs, judged
-from gpuwhy.investigate.log_files import log_files
+from gpuwhy.investigate.log_files import log_files, log_owner
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner, confirmed
 from gpuwhy.logs import facts_in, read_stream
@@ -169,9 +169,9 @@ def _diagnosed(
 
 
 def _unit(snapshot: Snapshot) -> str:
-    """The unit whose journal was read: the one that was named, or the failing one that was found."""
+    """The unit whose journal was read, the one that was named or the failing one that was found; else who wrote the log."""
     journal = snapshot.value("journal")
-    return str(journal.get("unit", "")) if isinstance(journal, dict) else ""
+    return str(journal.get("unit", "")) if isinstance(journal, dict) else log_owner(snapshot)
 
 
 def _is_examined(snapshot: Snapshot) -> bool:
