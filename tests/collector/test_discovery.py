@@ -283,8 +283,12 @@ def test_a_log_that_is_none_is_said_to_be_none(tmp_path: Path) -> None:
 
 
 def test_the_files_of_a_unit_are_those_of_its_properties_and_its_shell_line() -> None:
-    shown = {"StandardOutput": "append:/var/log/vllm.log", "StandardError": "inherit"}
-    assert service_log.of_properties(shown) == ["/var/log/vllm.log"]
+    fragment = {"path": "/x", "text": "[Service]\nStandardOutput=append:/var/log/old.log\nStandardError=inherit\n"}
+    drop_in = {"path": "/y", "text": "[Service]\n  StandardOutput = append:%h/%N-%i%%.log \n"}
+    read = service_log.of_unit_files("vllm@2.service", [fragment, drop_in], "/srv")
+    assert read == ["/srv/vllm@2-2%.log"]
+    assert service_log.of_unit_files("vllm.service", [fragment]) == ["/var/log/old.log"]
+    assert service_log.of_unit_files("vllm.service", [{"path": "/z", "text": "StandardOutput=journal\n"}]) == []
     line = "/bin/sh -c exec vllm serve M >> logs/run.log 2>&1"
     assert service_log.of_command(line, {}, "/srv/vllm") == ["/srv/vllm/logs/run.log"]
     assert service_log.of_command("vllm serve M 2>&1 | tee -a $LOGS/x.log", {"LOGS": "/l"}, "/") == ["/l/x.log"]

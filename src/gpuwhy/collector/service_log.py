@@ -81,7 +81,7 @@ def _paths(
     found += [each["log"] for each in candidates or [] if each.get("log") and each.get("name") == name]
     if unit is not None:
         properties: Dict[str, str] = unit["properties"]
-        found += of_properties(properties)
+        found += of_unit_files(unit["name"], unit["files"], unit["environment"].get("HOME", ""))
         directory = properties.get("WorkingDirectory", "").lstrip("!-") or "/"
         for command in unit["commands"]:
             found += of_command(" ".join(command), unit["environment"], directory)
@@ -91,14 +91,25 @@ def _paths(
     return list(dict.fromkeys(path for path in found if path))
 
 
-def of_properties(properties: Dict[str, str]) -> List[str]:
-    """``StandardOutput=append:/var/log/vllm.log``, as ``systemctl show`` prints it."""
+def of_unit_files(name: str, files: List[Dict[str, str]], home: str = "") -> List[str]:
+    """``StandardOutput=append:/var/log/%N.log`` in the unit's file or a drop-in, the last one of each kind.
+
+    ``systemctl show`` prints only ``append``. Of systemd's specifiers those are put in that name the unit and the home.
+    """
+    given: Dict[str, str] = {}
+    for file in files:
+        for key, value in re.findall(r"^\s*(StandardOutput|StandardError)\s*=\s*(\S.*?)\s*$", file["text"], re.M):
+            given[key] = value
+    stem = name.rsplit(".", 1)[0]
+    prefix, _, instance = stem.partition("@")
+    values = {"n": name, "N": stem, "p": prefix, "i": instance, "I": instance, "h": home, "%": "%"}
     found: List[str] = []
-    for key in ("StandardOutput", "StandardError"):
-        how, _, path = properties.get(key, "").partition(":")
-        if how in ("file", "append", "truncate") and path.startswith("/"):
-            found.append(path)
-    return found
+    for value in given.values():
+        how, _, path = value.partition(":")
+        expanded = re.sub(r"%([nNpiIh%])", lambda match: values[match.group(1)], path)
+        if how in ("file", "append", "truncate") and expanded.startswith("/"):
+            found.append(expanded)
+    return list(dict.fromkeys(found))
 
 
 def of_command(line: str, variables: Dict[str, str], directory: str) -> List[str]:
