@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOGS := tests/data/logs
 
-.PHONY: help install demo test check lint wheels score bench bench-source lab soak schema pages picture generality
+.PHONY: help install demo test check lint wheels score bench bench-source lab soak schema pages picture generality score-fit
 
 help:
 	@echo 'make demo     set up, and diagnose a crash of SGLang from its log and from its journal'
@@ -18,6 +18,7 @@ help:
 	@echo 'make check    all that must hold before a change is taken: style, types, layers, schema, tests'
 	@echo 'make wheels   what is read of real wheels, against cuobjdump (downloads 130 MB once)'
 	@echo 'make score    how many labelled cases are diagnosed rightly; CASES=folder for others'
+	@echo 'make score-fit  estimates of memory against measured starts; POINTS=file (and MODELS=file) for others'
 	@echo 'make bench    seconds to start and to diagnose'
 	@echo 'make bench-source  seconds of the tracer on real releases, which it fetches'
 	@echo 'make lab      real hosts: systemd, sshd, journal, FlashInfer (as root, on Debian 12)'
@@ -70,9 +71,13 @@ score: $(INSTALLED)
 generality: $(INSTALLED)
 	@$(BIN)/python -m scripts.generality $(CASES)
 
+score-fit: $(INSTALLED)
+	@$(BIN)/python -m scripts.score_fit $(POINTS) $(MODELS)
+
 bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_start.py
 	$(BIN)/python benchmarks/bench_diagnose.py
+	$(BIN)/python -m benchmarks.bench_fit
 
 bench-source: $(INSTALLED)
 	$(BIN)/python benchmarks/source.py

@@ -120,6 +120,16 @@ class Architecture(Struct, frozen=True, kw_only=True):
         return sum(layer.mixer in ("full", "sliding") for layer in self.layers)
 
     @property
+    def is_complete(self) -> bool:
+        """Whether everything is known that weights and cache are computed from."""
+        if not (self.hidden and self.vocabulary and self.layers):
+            return False
+        kinds = {layer.mixer for layer in self.layers} | {layer.feed for layer in self.layers}
+        if kinds & {"full", "sliding"} and not (self.heads and (self.head_dim or self.mla)):
+            return False
+        return not ("experts" in kinds and not self.experts) and not ("state" in kinds and not self.state)
+
+    @property
     def is_multimodal(self) -> bool:
         return bool(self.towers)
 
@@ -168,6 +178,9 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
     context = fields.count("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "model_max_length", "max_seq_len", largest=10**9)  # fmt: skip
     window = fields.count("sliding_window", "sliding_window_size", "attention_chunk_size", largest=10**9)
     rows, width = _rotary(fields, context, head_dim, mla, any(layer.mixer == "sliding" for layer in kinds))
+    state = _state(fields, hidden)
+    if state is None and any(layer.mixer == "state" for layer in kinds):
+        missing.append("the size of the states of its linear layers is not known: they are left out")
     missing.extend(complaints)
     return Architecture(
         name=_class_of(whole),
@@ -189,7 +202,7 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
         has_output_gate=bool(fields.flag("attn_output_gate")),
         mla=mla,
         indexer=_indexer(fields),
-        state=_state(fields, hidden),
+        state=state,
         experts=experts,
         towers=_towers(whole),
         quantization=quantized,

@@ -41,8 +41,9 @@ def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: 
     elif not ground.model.inventory.groups or not ground.held.expected:
         verdict, decisive = Verdict.CLOSE, None
         reason = "the weights are not known: nothing can be said of what they leave"
-    elif not cache.bytes_per_token and verdict is Verdict.STARTS:
-        verdict, decisive, reason = Verdict.CLOSE, None, "the cache's bytes per token are not known"
+    elif verdict is Verdict.STARTS and not (ground.shape.is_complete and cache.bytes_per_token):
+        verdict, decisive = Verdict.CLOSE, None
+        reason = "what is known of it would fit, but config.json lacks a part of what it would take"
     elif verdict is Verdict.STARTS:
         verdict, reason = _with_host(reason, host, is_known=hardware.host_gib is not None)
         decisive = decisive if verdict is Verdict.STARTS else None

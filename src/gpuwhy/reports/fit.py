@@ -36,7 +36,11 @@ def render(found: Estimate, verbose: bool = False, width: int = 80) -> str:
 def rows(found: Estimate, verbose: bool = False) -> Iterator[Row]:
     """The report, row by row."""
     engine = f"{NAMES.get(found.engine, found.engine)} {found.version}".strip()
-    yield Row(plain(f"{found.model} on {found.gpus} x {found.gpu}, {engine}: {found.verdict.value}"), style="answer")
+    yield Row(
+        plain(f"{found.verdict.value.capitalize()}: {found.model} on {found.gpus} x {found.gpu}, {engine}"),
+        style="answer",
+        hang=2,
+    )
     yield Row(plain(found.reason), 2, hang=0)
     yield from _failure(found)
     yield Row("")
