@@ -32,7 +32,10 @@ class Host:
         below = ask.path[len(PACKAGES) + 1 :]
         path = next((folder / below for folder in self.folders if (folder / below).exists()), self.folders[0] / below)
         answered = serving.answer({"id": 1, **msgspec.to_builtins(ask), "path": str(path)})
-        value = self._redactor.value(answered["value"])
+        value = answered["value"]
+        if isinstance(value, dict) and "path" in value:
+            value = {**value, "path": ask.path}
+        value = self._redactor.value(value)
         return Reply(status=answered["status"], reason=answered["reason"], value=value)
 
 

@@ -10,7 +10,7 @@ files that hold all the words. Files are read one after the other and nothing is
 import os
 import re
 import time
-from typing import Any, Dict, Iterator, List, Pattern, Tuple
+from typing import Any, Dict, Iterator, List, Optional, Pattern, Set, Tuple
 
 from gpuwhy.collector.probing import Absent, Failed, NoValue
 from gpuwhy.collector.reading import read_bytes
@@ -20,14 +20,21 @@ MOST_FILES = 30000
 MOST_BYTES = 4 << 20
 """Of one file; what is larger is data, and named."""
 
-MOST_FOUND = 400
-"""Paths of one answer; a listing may have all."""
+MOST_FOUND = 80
+"""Paths of one answer: where more files have it they are only counted. A listing may have all."""
 
 MOST_QUERIES = 400
 
 SECONDS = 20.0
 
-Query = Tuple[List[bytes], List["Pattern[bytes]"]]
+Query = Tuple[List[bytes], Optional["Pattern[bytes]"]]
+
+_MANY = 150
+"""Different words from which on taking a file apart into all its words is faster than looking for each."""
+
+_WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
+
+_PART_OF_WORD = frozenset(b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")
 
 
 def search(path: str, request: Dict[str, Any]) -> Dict[str, Any]:
@@ -43,23 +50,31 @@ def search(path: str, request: Dict[str, Any]) -> Dict[str, Any]:
     stamps: Dict[str, List[float]] = {}
     until = time.monotonic() + SECONDS
     files, is_complete = 0, True
-    reads = any(words or patterns for words, patterns in queries)
+    by_word: Dict[bytes, List[int]] = {}
+    for number, (words, _) in enumerate(queries):
+        if words:
+            by_word.setdefault(max(words, key=len), []).append(number)
+    listings = [number for number, (words, _) in enumerate(queries) if not words]
+    wanted = {word for words, _ in queries for word in words}
     for file in _python_files(path, left_out):
         if files >= MOST_FILES or time.monotonic() > until:
             is_complete = False
             break
         name = os.path.relpath(file, top)
         files += 1
-        text = _text(file, name, left_out) if reads else b""
-        for number, query in enumerate(queries):
-            if _holds(text, query):
+        text = _text(file, name, left_out) if wanted else b""
+        there = _words_in(text, wanted)
+        for number in listings:
+            found[number].append(name)
+        for number in [number for word in there for number in by_word.get(word, ())]:
+            if _holds(text, there, queries[number]):
                 found[number].append(name)
-                if any(query) and name not in stamps:
+                if name not in stamps:
                     stamps[name] = _stamp(file)
     if not files:
         raise Absent("%s: no Python file" % path)
     answers: List[Dict[str, Any]] = [
-        {"count": len(each), "paths": sorted(each)[: MOST_FOUND if any(query) else MOST_FILES]}
+        {"count": len(each), "paths": sorted(each) if len(each) <= MOST_FOUND or not query[0] else []}
         for each, query in zip(found, queries)
     ]
     return {
@@ -84,17 +99,31 @@ def _query(asked: Any) -> Query:
     words = [str(word).encode("utf-8", "replace") for word in _listed(asked.get("words", []))]
     pattern = asked.get("pattern")
     try:
-        patterns = [re.compile(rb"(?<![A-Za-z0-9_])" + re.escape(word) + rb"(?![A-Za-z0-9_])") for word in words]
-        if pattern:
-            patterns.append(re.compile(str(pattern).encode("utf-8", "replace")))
+        return words, re.compile(str(pattern).encode("utf-8", "replace")) if pattern else None
     except re.error as error:
         raise Failed("the pattern %r is none: %s" % (pattern, error))
-    return words, patterns
 
 
-def _holds(text: bytes, query: Query) -> bool:
-    words, patterns = query
-    return all(word in text for word in words) and all(pattern.search(text) for pattern in patterns)
+def _words_in(text: bytes, wanted: Set[bytes]) -> Set[bytes]:
+    """Which of the words stand in the text, each by itself."""
+    if len(wanted) > _MANY:
+        return wanted.intersection(_WORD.findall(text))
+    return {word for word in wanted if word in text and _stands_alone(text, word)}
+
+
+def _stands_alone(text: bytes, word: bytes) -> bool:
+    at = text.find(word)
+    while at >= 0:
+        end = at + len(word)
+        if (at == 0 or text[at - 1] not in _PART_OF_WORD) and (end == len(text) or text[end] not in _PART_OF_WORD):
+            return True
+        at = text.find(word, end)
+    return False
+
+
+def _holds(text: bytes, there: Set[bytes], query: Query) -> bool:
+    words, pattern = query
+    return all(word in there for word in words) and (pattern is None or pattern.search(text) is not None)
 
 
 def _python_files(path: str, left_out: List[str]) -> Iterator[str]:

@@ -28,7 +28,7 @@ def owning(name: str) -> re.Pattern[bytes]:
 def writing(name: str) -> re.Pattern[bytes]:
     """An attribute of that name may be assigned, added to, or set with ``setattr``."""
     n = re.escape(name)
-    return _compiled(rf"{n}{_END}(?:{_written(n)})|(?:\bdel|\bas)[ \t(][^\n]{{0,300}}\.{n}{_END}")
+    return _compiled(rf"{n}{_END}(?:{_written(n)})")
 
 
 @cache
@@ -47,7 +47,7 @@ def calling(name: str) -> re.Pattern[bytes]:
 
 def _written(n: str) -> str:
     target = rf"=(?!=)|:(?!\n)|in\b|\\|[-+*/%@&|^<>]{{1,3}}=|[,)\]](?:[ \t]{{0,40}}(?:#[^\n]{{0,200}})?\n|{_LATER})|\[(?:{_LATER}|[^\]\n]{{0,400}}\n)"
-    return rf"(?<=\.{n})[ \t]{{0,40}}(?:{target}|\.[ \t]{{0,40}}(?:{_MUTATORS}){_END})|(?<=[\"']{n})[\"']"
+    return rf"(?<=\.{n})[ \t]{{0,40}}(?:{target}|\.[ \t]{{0,40}}(?:{_MUTATORS}){_END})|(?<=[\"']{n})[\"']|(?<= as self\.{n})"
 
 
 def _compiled(pattern: str) -> re.Pattern[bytes]:
