@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpuwhy.snapshot import Snapshot
 from gpuwhy.snapshot.logs import Candidate
+
+_OF_SERVICE = ("unit", "service_log", "process", "journal", "container_state")
+"""The probes that see the service itself; what says most of why it was not seen comes first."""
 
 
 def notes_on_services(candidates: Sequence[Candidate]) -> list[str]:
@@ -22,6 +26,15 @@ def notes_on_services(candidates: Sequence[Candidate]) -> list[str]:
     others = ", ".join(f"{_called(each)} ({each.state or each.kind})" for each in failing[:5])
     how = "Choose with --unit" + (", or a container as WHERE." if any(map(_is_container, failing[:5])) else ".")
     return [f"{first.name} was examined; also failing here: {others}. {how}"]
+
+
+def notes_on_named(snapshot: Snapshot) -> list[str]:
+    """Why nothing of the service that was named could be seen, when that is so: the rest is then about others."""
+    if not snapshot.target.unit or any(snapshot.value(name) is not None for name in _OF_SERVICE):
+        return []
+    told = (snapshot.probe(name) for name in _OF_SERVICE)
+    why = list(dict.fromkeys(probe.reason for probe in told if probe is not None and probe.reason))
+    return [f"Nothing of {snapshot.target.unit} was seen: {'; '.join(why[:2]) or 'the collection ended early'}."]
 
 
 def _called(candidate: Candidate) -> str:

@@ -10,7 +10,7 @@ from gpuwhy.diagnosis import completed, sign_literals
 from gpuwhy.investigate.binaries_asked import binary_facts, judged_again
 from gpuwhy.investigate.collected_logs import collected_logs
 from gpuwhy.investigate.concluding import conclude
-from gpuwhy.investigate.examined_service import notes_on_services
+from gpuwhy.investigate.examined_service import notes_on_named, notes_on_services
 from gpuwhy.investigate.log import diagnose_logs, judged
 from gpuwhy.investigate.log_files import log_files, log_owner
 from gpuwhy.investigate.record import Record
@@ -182,7 +182,7 @@ def _is_examined(snapshot: Snapshot) -> bool:
 
 def _notes(snapshot: Snapshot) -> list[str]:
     notes = container_notes(snapshot)
-    notes += notes_on_services(failing_services(snapshot))
+    notes += notes_on_services(failing_services(snapshot)) + notes_on_named(snapshot)
     if not snapshot.is_complete:
         notes.append("The collection ended early; what is missing was not looked at, and does not read as absent.")
     for name in ("journal", "kernel_log", "gpus", "environment"):
