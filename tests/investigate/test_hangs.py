@@ -15,9 +15,10 @@ import pytest
 from tests.collector import live_processes as live
 
 from gpuwhy.collector import hangs as collector
-from gpuwhy.investigate import examine
+from gpuwhy.investigate import examine, hangs
 from gpuwhy.investigate.hang_lines import amount_of, duration, log_of, named
 from gpuwhy.investigate.hang_states import waiting_of
+from gpuwhy.model.event import Log, LogLine
 from gpuwhy.model.finding import Certainty
 from gpuwhy.model.hang import Observation, Waiting
 from gpuwhy.remedies import prescribe
@@ -370,3 +371,20 @@ def test_a_collective_that_never_ends_is_seen_by_nvml_and_judged(
     # whether traffic between the GPUs is lost, or a rank elsewhere is: nobody can know without a test
     assert (first.cause, first.certainty) == ("p2p-iommu", Certainty.POSSIBLE)
     assert diagnosis.decides is not None
+
+
+def test_what_the_kernel_did_to_others_is_no_failure_of_a_process_without_a_unit() -> None:
+    killed = "Memory cgroup out of memory: Killed process 99 (python3) total-vm:42kB, anon-rss:40kB"
+    lost = "NVRM: Xid (PCI:0000:17:00): 79, pid=7, GPU has fallen off the bus."
+    lines = [
+        LogLine(number, text, text, time=time)
+        for number, (time, text) in enumerate([(10.0, lost), (700.0, killed), (710.0, lost)], 1)
+    ]
+    log = Log("kernel log", "journal", tuple(lines))
+    seen = observed()
+    look = hangs.Look(seen, log_of(seen, 1000.0), waiting(seen), 600.0)
+    (own,) = hangs.of_this_life([log], look, "")
+    assert [line.text for line in own.lines] == [lost]
+    (of_unit,) = hangs.of_this_life([log], look, "vllm.service")
+    assert [line.text for line in of_unit.lines] == [killed, lost]
+    assert hangs.of_this_life([log], None, "") == [log]

@@ -132,7 +132,7 @@ def of_this_life(logs: Sequence[Log], look: Look | None, unit: str) -> list[Log]
     begin = look.started - STARTED_BEFORE
     kept = []
     for log in logs:
-        is_of_all = log.kind == "kernel log" and not unit
+        is_of_all = "kernel log" in (log.kind, log.name) and not unit
         lines = tuple(
             line
             for line in log.lines

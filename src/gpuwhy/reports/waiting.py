@@ -22,7 +22,8 @@ def waiting_rows(diagnosis: Diagnosis, waiting: Waiting, subject: str) -> Iterat
     """The answer, what it amounts to, and what was seen."""
     yield Row(f"{subject}: {waiting.headline}", style="answer")
     if diagnosis.findings:
-        said = f"{_STATES.get(waiting.state, waiting.state)}; the cause is below."
+        rest = "the cause is below" if waiting.state == "stuck" else "what was found beside that is below"
+        said = f"{_STATES.get(waiting.state, waiting.state)}; {rest}."
     elif waiting.state == "stuck":
         said = f"{_STATES['stuck']}. Why is not in the catalogue; what was seen is below."
     else:
