@@ -39,6 +39,7 @@ def module_of(code: str) -> Module:
         ("def f(a):\n if a is None:\n  return\n else:\n  b = 1\n raise X  # MARK", ["a is not None"]),
         ("def f(a):\n if not a:\n  return\n raise X  # MARK", ["a"]),
         ("def f(a, b, c):\n if a:\n  if b or c:\n   return\n raise X  # MARK", ["not (a and (b or c))"]),
+        ("def f(a, b):\n if a != (b is None):\n  return\n raise X  # MARK", ["a == (b is None)"]),
         ("def f(xs):\n for x in xs:\n  if x:\n   return x\n raise X  # MARK", ["no pass had for x in xs and x"]),
         ("def f(a):\n while a:\n  raise X  # MARK", ["a"]),
         ("def f(a):\n with a:\n  if a:\n   return\n raise X  # MARK", ["not a"]),

@@ -190,16 +190,21 @@ def _replayed(
             left = seconds - (time.thread_time() - begun)
             result = replay(source, entry, facts, seconds=max(left, 0.01))
             if time.thread_time() - begun >= seconds:
-                return result, facts
+                break
             if isinstance(source, InstalledSource) and source.fetch():
                 continue
             more = _asked(result, source, facts, target) if asked < _FACTS else None
             if more is None:
-                return result, facts
+                break
             asked += 1
             facts = more
     except OutOfTimeError:
         return Replay(entry, NotModelled("the code that did not come in time", Place("", 0))), facts
+    if isinstance(source, InstalledSource) and source.missed:
+        # a module that is not here counts as one outside the source, and this one is not
+        missed = NotModelled(f"the source of {source.missed[0]}, which was not fetched,", Place("", 0))
+        result = msgspec.structs.replace(result, outcome=missed)
+    return result, facts
 
 
 def _asked(result: Replay, source: SourceOfModules, facts: Facts, target: Questioner | None) -> Facts | None:

@@ -224,12 +224,19 @@ def terminates(body: list[ast.stmt]) -> bool:
 def _single(test: ast.expr, holds: bool, line: int, is_weak: bool = False) -> Condition:
     flipped = _FLIPPED.get(type(test.ops[0])) if isinstance(test, ast.Compare) and len(test.ops) == 1 else None
     if flipped and not holds and isinstance(test, ast.Compare):
-        shown = f"{_text(test.left)} {flipped} {_text(test.comparators[0])}"
+        shown = f"{_compared(test.left)} {flipped} {_compared(test.comparators[0])}"
     elif isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
         shown = _text(test) if holds else _text(test.operand)
     else:
         shown = _text(test) if holds else negated(_text(test))
     return Condition((test,), holds, shown, line, is_weak)
+
+
+def _compared(node: ast.expr) -> str:
+    """One side of a comparison: the text of a node is without the brackets around it."""
+    is_loose = isinstance(node, (ast.Compare, ast.BoolOp, ast.IfExp, ast.Lambda, ast.NamedExpr))
+    is_loose = is_loose or (isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not))
+    return f"({_text(node)})" if is_loose else _text(node)
 
 
 def _text(node: ast.AST) -> str:

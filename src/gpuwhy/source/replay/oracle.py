@@ -309,17 +309,12 @@ def _device_count(oracle: Oracle, _: str) -> Answer:
 
 def _is_available(oracle: Oracle, _: str) -> Answer:
     """Needs a driver for torch's CUDA: with an older one devices are counted, and none is available."""
-    key = "external.torch.cuda.is_available()"
-    cuda = _torch_cuda(oracle)
-    if cuda.value is None:
-        raise NeedsFactError(key, _AVAILABLE)
+    known = ("torch_cuda", "gpus", "driver_cuda")
+    driver, built = (_major(oracle.fact(key).value) if key in oracle else None for key in ("driver_cuda", "torch_cuda"))
+    if "gpus" not in oracle or driver is None or built is None or driver < built:
+        raise NeedsFactError("external.torch.cuda.is_available()", _AVAILABLE)
     gpus = oracle.visible_gpus()
-    if not gpus.value:
-        return Answer(False, (*cuda.keys, *gpus.keys))
-    driver = oracle.fact("driver_cuda", "nvidia-smi")
-    if _major(driver.value) is None or _major(cuda.value) is None or _major(driver.value) < _major(cuda.value):  # type: ignore[operator]
-        raise NeedsFactError(key, _AVAILABLE)
-    return Answer(True, (*cuda.keys, *gpus.keys, *driver.keys))
+    return Answer(bool(gpus.value), (*known, *(key for key in gpus.keys if key != "gpus")))
 
 
 def _major(version: Any) -> int | None:
