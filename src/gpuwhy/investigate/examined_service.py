@@ -34,7 +34,7 @@ def notes_on_named(snapshot: Snapshot) -> list[str]:
         return []
     told = (snapshot.probe(name) for name in _OF_SERVICE)
     why = list(dict.fromkeys(probe.reason for probe in told if probe is not None and probe.reason))
-    return [f"Nothing of {snapshot.target.unit} was seen: {'; '.join(why[:2]) or 'the collection ended early'}."]
+    return [f"Nothing of {snapshot.target.unit} was seen: {next(iter(why), 'the collection ended early')}."]
 
 
 def _called(candidate: Candidate) -> str:
