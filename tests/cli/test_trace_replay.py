@@ -65,4 +65,4 @@ def test_another_fact_another_end(folder: Path) -> None:
 
 def test_json(folder: Path) -> None:
     document = json.loads(run(folder, "env: {PLAN: new}\n", "--format", "json")[1])
-    assert document["outcome"] == {"kind": "returned", "value": "1"}
+    assert document["replay"]["outcome"] == {"kind": "returned", "value": "1"}

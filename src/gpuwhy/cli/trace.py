@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from gpuwhy.cli.failing import unusable
 from gpuwhy.cli.group import FAILURE
+from gpuwhy.cli.target_options import Reach, target_options
+
+if TYPE_CHECKING:
+    from gpuwhy.reports.trace_writing import Writer
+    from gpuwhy.source.answering import Asked
+
+_NOTHING_NAMED = (
+    "name what to search: a Python environment, --venv DIR; a folder with packages, --source DIR; or the place where the "
+    "service runs, first or with --on: gpuwhy trace root@host --unit sglang.service"
+)
 
 
 @click.command("trace")
-@click.argument("question", required=False, default="")
+@click.argument("words", nargs=-1, metavar="[WHERE] [QUESTION]")
+@click.option("--on", "where", metavar="WHERE", default="", help="Where the packages are: local, an SSH destination, a container, a pod, a snapshot.")  # fmt: skip
+@click.option("--unit", "-u", default="", help="Of WHERE: the unit that failed; without QUESTION its primary exception is traced.")  # fmt: skip
 @click.option("--log", metavar="FILE", type=click.Path(path_type=Path), help="The traceback of a log, the first one.")
 @click.option("--exception", "number", metavar="N", type=click.IntRange(1), default=1, show_default=True, help="Which exception of the log, or raise of the symbol.")  # fmt: skip
-@click.option("--lines", is_flag=True, help="With --log: which line of the source wrote each line of it.")
-@click.option("--venv", "environments", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="A Python environment (repeatable).")  # fmt: skip
+@click.option("--lines", is_flag=True, help="Which line of the source wrote each line of --log, or of the unit's log.")
+@click.option("--venv", "environments", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="A Python environment, here (repeatable) or at WHERE.")  # fmt: skip
 @click.option("--source", "folders", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="A folder with packages, or a package (repeatable).")  # fmt: skip
 @click.option("--call", metavar="NAME", default="", help="In the symbol, the call of this instead of a raise.")
 @click.option("--reads", metavar="VARIABLE", default="", help="Whether the package QUESTION reads this environment variable.")  # fmt: skip
@@ -23,12 +36,15 @@ from gpuwhy.cli.group import FAILURE
 @click.option("--earlier", metavar="DIR", multiple=True, type=click.Path(path_type=Path), help="With --import: another release, newest first.")  # fmt: skip
 @click.option("--follow", metavar="PACKAGE", multiple=True, help="Search this package too (repeatable).")
 @click.option("--replay", "is_replay", is_flag=True, help="What the symbol does with the facts of a host: returns, raises, or needs a fact.")  # fmt: skip
-@click.option("--facts", "facts_file", metavar="FILE", help="With --replay: the facts (YAML or JSON).")
+@click.option("--facts", "facts_file", metavar="FILE", help="With --replay: the facts (YAML or JSON); those of WHERE are known.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the answer to a file.")
 @click.option("--verbose", "-v", is_flag=True, help="Every step, switch and user.")
+@target_options
 def command(
-    question: str,
+    words: tuple[str, ...],
+    where: str,
+    unit: str,
     log: Path | None,
     number: int,
     lines: bool,
@@ -44,88 +60,161 @@ def command(
     form: str,
     output: Path | None,
     verbose: bool,
+    reach: Reach,
 ) -> int:
-    """From a place (flashinfer/jit/core.py:109), a symbol (flashinfer.jit.core:check_cuda_arch) or the traceback of a
-    log: the condition under which it fails, where each value in it comes from, which switches reach it, which exception
+    """The condition under which it fails, where each value in it comes from, which switches reach it, which exception
     was swallowed on the way, who else uses the value. Nothing of the packages is imported or run.
 
-    Exit status 0 when there is an answer, 1 when there is none.
+    \b
+    QUESTION is a place    flashinfer/jit/core.py:109
+             or a symbol   flashinfer.jit.core:check_cuda_arch
+             or nothing    the traceback of --log, or the failure of --unit
+
+    The packages are here (--venv, --source) or at WHERE: then only the files that are needed are fetched, and kept on
+    this machine for the next time. WHERE comes first, or with --on:
+
+    \b
+    gpuwhy trace root@host --unit sglang.service
+    gpuwhy trace root@host --unit sglang.service flashinfer/jit/core.py:109
+    gpuwhy trace --on docker:vllm vllm.platforms.cuda:CudaPlatform
+    gpuwhy trace host.gpuwhy
+
+    One word alone is a QUESTION where it looks like one (FILE.py:LINE, MODULE:NAME) and something to search is named,
+    and WHERE otherwise; docker:NAME and k8s:POD are always WHERE.
+
+    Exit status 0 when there is an answer, 1 when there is none, 3 when WHERE cannot be reached.
     """
-    from gpuwhy.logs import UnreadableLog
     from gpuwhy.reports.trace_writing import Writer
-    from gpuwhy.source.answering import Asked, answer
+    from gpuwhy.source.answering import Asked
+
+    is_here = bool(folders or (environments and not where and len(words) < 2 and not unit))
+    place, question = _told_apart(words, where, is_here, bool(reads))
+    if is_replay and ":" not in question:
+        unusable("--replay needs a symbol: gpuwhy trace --replay flashinfer.jit.core:check_cuda_arch ...")
+    if place and folders:
+        unusable(f"--source is a folder of this machine, and the packages of {place} are there; --venv DIR names an environment there")  # fmt: skip
+    if not place and not is_here:
+        unusable(_NOTHING_NAMED)
+    asked = Asked(question, log, number, environments, folders, call, reads, imported, earlier, follow)
+    writer = Writer(form, verbose, output)
+    if place:
+        return _on_target(place, unit, asked, lines, is_replay, facts_file, writer, reach)
+    if is_replay:
+        return _replayed(asked, facts_file, writer)
+    return _here(asked, lines, writer)
+
+
+def _told_apart(words: tuple[str, ...], where: str, is_here: bool, is_package: bool) -> tuple[str, str]:
+    """WHERE and QUESTION of the words of a command line."""
+    from gpuwhy.source.places import PLACE, SYMBOL
+
+    most = 1 if where or is_here else 2
+    if len(words) > most:
+        unusable(
+            f"too many words: {' '.join(words)}; " + ("WHERE and QUESTION are two" if most == 2 else "QUESTION is one")
+        )
+    if where or is_here:
+        return where, words[0] if words else ""
+    if len(words) == 2:
+        return words[0], words[1]
+    (word,) = words or ("",)
+    is_target = word.partition(":")[0] in ("docker", "podman", "nerdctl", "k8s")
+    is_question = (PLACE.fullmatch(word) or SYMBOL.fullmatch(word)) and not is_target
+    return ("", word) if is_question or is_package else (word, "")
+
+
+def _here(asked: Asked, is_lines: bool, writer: Writer) -> int:
+    from gpuwhy.logs import UnreadableLog
+    from gpuwhy.source.answering import answer
     from gpuwhy.source.asking import QuestionError
 
-    if not environments and not folders:
-        unusable("name a Python environment, --venv DIR, or a folder with packages, --source DIR")
-    if is_replay:
-        return _replayed(question, (*environments, *folders), facts_file, form, output, verbose)
-    writer = Writer(form, verbose, output)
-    asked = Asked(question, log, number, environments, folders, call, reads, imported, earlier, follow)
     try:
-        if lines and log is not None:
-            return _places(log, environments, folders, follow, form, output, verbose)
+        if is_lines and asked.log is not None:
+            return _places(asked, asked.log, writer)
         found, is_answered = answer(asked, writer.begin)
         writer.finish(found)
     except QuestionError as error:
         unusable(str(error))
     except UnreadableLog as error:
-        unusable(f"{log}: {error}")
+        unusable(f"{asked.log}: {error}")
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
-        unusable(f"{error.filename or output or log}: {error.strerror}")
+        unusable(f"{error.filename or asked.log}: {error.strerror}")
     return 0 if is_answered else FAILURE
 
 
-def _replayed(
-    symbol: str, folders: tuple[Path, ...], facts_file: str | None, form: str, output: Path | None, verbose: bool
+def _on_target(
+    place: str,
+    unit: str,
+    asked: Asked,
+    is_lines: bool,
+    is_replay: bool,
+    facts_file: str | None,
+    writer: Writer,
+    reach: Reach,
 ) -> int:
+    """Of packages where the service runs, or in a snapshot."""
+    from gpuwhy.cli.progress import shown_progress
+    from gpuwhy.investigate.tracing_target import Wish, answer_on
+    from gpuwhy.logs import UnreadableLog
+    from gpuwhy.model.fact import Facts
+    from gpuwhy.snapshot import SnapshotError, read_given
+    from gpuwhy.source.asking import QuestionError
+    from gpuwhy.targets import TargetError
+
+    if len(asked.environments) > 1:
+        unusable("name one --venv of WHERE")
+    try:
+        facts = read_given(facts_file).facts if facts_file else Facts()
+        python = str(asked.environments[0]) if asked.environments else ""
+        wish = Wish(asked, unit, python, is_lines, is_replay, facts)
+        target = reach.target(place)
+        with shown_progress(target.name) as on_probe:
+            answered = answer_on(target, wish, reach.timeout, writer.begin, on_probe)
+        writer.finish(answered.answer)
+    except TargetError as error:
+        reach.fail(place, error)
+    except (QuestionError, SnapshotError, ValueError) as error:
+        unusable(str(error))
+    except UnreadableLog as error:
+        unusable(f"{asked.log}: {error}")
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        unusable(f"{error.filename or asked.log}: {error.strerror}")
+    return 0 if answered.is_answered else FAILURE
+
+
+def _replayed(asked: Asked, facts_file: str | None, writer: Writer) -> int:
     """What a function would do on a host with these facts. Exit status 1 when it raises or cannot be decided."""
     from gpuwhy.model.fact import Facts
-    from gpuwhy.reports.replay import render
     from gpuwhy.snapshot import SnapshotError, read_given
     from gpuwhy.source.replay import FolderSource, Returned, replay
     from gpuwhy.source.roots import site_packages
 
-    if ":" not in symbol:
-        unusable("--replay needs a symbol: gpuwhy trace --replay flashinfer.jit.core:check_cuda_arch ...")
     try:
         facts = read_given(facts_file).facts if facts_file else Facts()
-    except SnapshotError as error:
+        searched = [
+            inner for folder in (*asked.environments, *asked.folders) for inner in (site_packages(folder) or (folder,))
+        ]
+        replayed = replay(FolderSource(searched), asked.question, facts)
+        writer.finish(replayed)
+    except (SnapshotError, ValueError) as error:
         unusable(str(error))
-    searched = [inner for folder in folders for inner in (site_packages(folder) or (folder,))]
-    replayed = replay(FolderSource(searched), symbol, facts)
-    shown = render(replayed, form, verbose=verbose)
-    if output is None:
-        click.echo(shown.encode("utf-8", "replace"), nl=False)
-    else:
-        try:
-            output.write_text(shown, encoding="utf-8", errors="replace")
-        except OSError as error:
-            unusable(f"{output}: {error.strerror}")
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        unusable(f"{error.filename or asked.question}: {error.strerror}")
     return 0 if isinstance(replayed.outcome, Returned) else FAILURE
 
 
-def _places(
-    log: Path,
-    environments: tuple[Path, ...],
-    folders: tuple[Path, ...],
-    follow: tuple[str, ...],
-    form: str,
-    output: Path | None,
-    verbose: bool,
-) -> int:
+def _places(asked: Asked, log: Path, writer: Writer) -> int:
     """Where each line of a log was written."""
-    from gpuwhy.reports.log_places import render
     from gpuwhy.source import Cache
     from gpuwhy.source.asking import roots_of
     from gpuwhy.source.texts_asking import places_in
 
-    found = places_in(log, roots_of(environments, folders), follow, Cache.of_user())
-    shown = render(found, form, verbose)
-    if output is not None:
-        output.write_text(shown, encoding="utf-8", errors="replace")
-    else:
-        click.echo(shown.encode("utf-8", "replace"), nl=False)
+    found = places_in(log, roots_of(asked.environments, asked.folders), asked.follow, Cache.of_user())
+    writer.finish(found)
     return 0 if any(each.origins for each in found.lines) else FAILURE

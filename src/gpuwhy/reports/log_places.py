@@ -5,33 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-import msgspec
-
-from gpuwhy import __version__
-from gpuwhy.reports.neutral import encodable, escaped_for_json, plain
+from gpuwhy.reports.neutral import plain
 from gpuwhy.source.texts import Origin, Written
 from gpuwhy.source.texts_asking import LogPlaces
 from gpuwhy.source.texts_fit import Fit
 
-SCHEMA_VERSION = "0.1"
 _WIDE = 160
 _FEW = 3
 
 
-class LogPlacesDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole answer; see docs/trace.md."""
-
-    schema_version: str
-    gpuwhy_version: str
-    places: LogPlaces
-
-
-def render(places: LogPlaces, form: str, verbose: bool = False) -> str:
-    """``form`` is ``text`` or ``json``."""
-    if form == "json":
-        document = LogPlacesDocument(schema_version=SCHEMA_VERSION, gpuwhy_version=__version__, places=places)
-        encoded = msgspec.json.encode(encodable(msgspec.to_builtins(document)))
-        return msgspec.json.format(escaped_for_json(encoded.decode()), indent=1) + "\n"
+def render(places: LogPlaces, verbose: bool = False) -> str:
+    """The text; for programs see :mod:`gpuwhy.reports.trace_json`."""
     return "".join(plain(line) + "\n" for line in lines(places, verbose))
 
 

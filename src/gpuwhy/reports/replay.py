@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import msgspec
-
-from gpuwhy.reports.neutral import encodable, escaped_for_json, plain
+from gpuwhy.reports.neutral import plain
 from gpuwhy.source.replay import Assumed, Branch, Caught, FactUsed, LogLine, NeedsFact, NotModelled, Raised, Replay
 
 MANY = 40
 """Steps of the trail that are shown without -v."""
 
 
-def render(replayed: Replay, form: str, *, verbose: bool) -> str:
-    """The replay as text or as a JSON document."""
-    if form == "json":
-        document: Any = encodable(msgspec.to_builtins(replayed))
-        return msgspec.json.format(escaped_for_json(msgspec.json.encode(document).decode()), indent=1) + "\n"
+def render(replayed: Replay, *, verbose: bool) -> str:
+    """The replay as text; for programs see :mod:`gpuwhy.reports.trace_json`."""
     return "\n".join(plain(line) for line in _lines(replayed, verbose)) + "\n"
 
 

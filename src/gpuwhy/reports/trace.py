@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gpuwhy.reports.neutral import plain
-from gpuwhy.source.answers import Guard, Requirement, Scope, Spot, Step, Swallow, Switch, Trace
+from gpuwhy.source.answers import Guard, ReadPackage, Requirement, Scope, Spot, Step, Swallow, Switch, Trace
 
 HEADING, ANSWER, NOTE, QUOTE, SWALLOWED = "heading", "answer", "note", "quote", "swallowed"
 _KINDS = {"environment": "env", "flag": "flag", "field": "config", "subprocess": "command", "file": "file", "external": "external"}  # fmt: skip
@@ -196,8 +196,8 @@ def _scope(scope: Scope, verbose: bool) -> Iterator[Line]:
     yield "Searched", HEADING
     for package in scope.packages:
         known = f" {package.version}" if package.version else ""
-        partly = "" if package.is_complete else ", not all of its files"
-        yield f"  {package.name}{known}: {package.files} files, {package.parsed} parsed{partly}", NOTE
+        where = f" at {package.place}" if package.place else ""
+        yield f"  {package.name}{known}{where}: {extent(package)}, {package.parsed} parsed", NOTE
         for gap in (*package.not_understood, *package.left_out):
             yield f"    not read: {gap}", NOTE
     if scope.outside:
@@ -209,6 +209,13 @@ def _scope(scope: Scope, verbose: bool) -> Iterator[Line]:
             yield f"    {cut}", NOTE
     if scope.wanted:
         yield f"  {len(scope.wanted)} files were not at hand: {_cut(', '.join(scope.wanted))}", NOTE
+
+
+def extent(package: ReadPackage) -> str:
+    """How much of a package an answer rests on."""
+    if package.installed:
+        return f"{package.files} of its {package.installed} files were fetched, the others searched for words there"
+    return f"{package.files} files" + ("" if package.is_complete else ", not all that it has")
 
 
 def _conditions(requires: tuple[Requirement, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuwhy.reports.neutral import plain
-from gpuwhy.reports.trace import ANSWER, HEADING, NOTE, QUOTE, Line
+from gpuwhy.reports.trace import ANSWER, HEADING, NOTE, QUOTE, Line, extent
 from gpuwhy.source.answers import Absence, FoundSymbol, Moved, Occurrence
 
 
@@ -17,11 +17,13 @@ def lines(answer: Absence | Moved, verbose: bool = False) -> Iterator[Line]:
 def _absence(answer: Absence, verbose: bool) -> Iterator[Line]:
     package = answer.scope.packages[0] if answer.scope.packages else None
     named = f"{package.name} {package.version}".strip() if package else "what was given"
-    extent = f"{answer.reachable} of its {answer.files} files are reachable by imports"
+    reached = f"{answer.reachable} of its {answer.files} files are reachable by imports"
+    if package and package.place:
+        reached = extent(package)
     if answer.is_absent:
-        yield f"No reachable read of {answer.name} in {named}: {extent}", ANSWER
+        yield f"No reachable read of {answer.name} in {named}: {reached}", ANSWER
     else:
-        yield f"{named} reads {answer.name}; {extent}", ANSWER
+        yield f"{named} reads {answer.name}; {reached}", ANSWER
     for each in answer.occurrences if verbose else [one for one in answer.occurrences if one.kind != "other"][:20]:
         yield f"  {each.kind}: {_occurrence(each)}", ""
     texts = sum(each.kind == "other" for each in answer.occurrences)
@@ -64,7 +66,7 @@ def _moved(answer: Moved) -> Iterator[Line]:
     for each in answer.earlier:
         yield f"  last had in {_symbol(each)}", ""
     for package in answer.scope.packages if answer.scope else ():
-        yield f"  searched: {package.name} {package.version}, {package.files} files", NOTE
+        yield f"  searched: {package.name} {package.version}, {extent(package)}", NOTE
 
 
 def _symbol(each: FoundSymbol) -> str:

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from gpuwhy.reports import log_places, replay, trace_absence, trace_json
 from gpuwhy.reports import trace as text
-from gpuwhy.reports import trace_absence, trace_json
+from gpuwhy.reports.trace_json import Answer
 from gpuwhy.source.answers import Absence, Moved, Trace
+from gpuwhy.source.texts_asking import LogPlaces
 
 _STYLES = {
     text.HEADING: "bold cyan",
@@ -36,14 +38,19 @@ class Writer:
             sys.stdout.flush()
             self._has_begun = True
 
-    def finish(self, answer: Trace | Absence | Moved) -> None:
+    def finish(self, answer: Answer) -> None:
+        """Show what was not shown yet."""
         if self._form == "json":
             self._put(trace_json.render(answer))
         elif isinstance(answer, Trace):
             lines = text.rest_lines(answer, self._verbose) if self._has_begun else text.lines(answer, self._verbose)
             self._show(lines)
-        else:
+        elif isinstance(answer, (Absence, Moved)):
             self._show(trace_absence.lines(answer, self._verbose))
+        elif isinstance(answer, LogPlaces):
+            self._put(log_places.render(answer, self._verbose))
+        else:
+            self._put(replay.render(answer, verbose=self._verbose))
         sys.stdout.flush()
 
     def _show(self, lines: Iterable[text.Line]) -> None:
