@@ -72,6 +72,7 @@ class Scratch:
     """One root folder, one unit, one stand-in systemd."""
 
     def __init__(self, folder: Path) -> None:
+        self.python = sys.executable
         self.root = folder / "root"
         self.systemd = folder / "systemd"
         for each in (self.root / "etc/systemd/system", self.root / "var/lib", self.systemd / "bin"):
@@ -124,7 +125,7 @@ class Scratch:
         """The applier with these requests on its input; with ``point``, ``act`` happens to it there and from then on."""
         prelude = "" if point is None else DEADLY.format(point=point, act=act, stays=act != KILL)
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", prelude + BOOTSTRAP],
+            [self.python, "-I", "-S", "-c", prelude + BOOTSTRAP],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -7,7 +7,11 @@ import json
 import os
 import stat
 
+import pytest
 from tests.applier.scratch import CURE, DROP_IN, FOLDER, HISTORY, UNIT, VALUES, Scratch, plan, plan_of_two_files
+from tests.collector.conftest import interpreters
+
+from gpuwhy.applier.services import grace_for
 
 SETTLE = {"grace": 0.3, "deadline": 5}
 REMEDIED = f'[Service]\nEnvironment="{CURE}"\n'
@@ -30,6 +34,23 @@ def test_a_change_is_what_the_plan_says_and_its_undo_leaves_no_trace(scratch: Sc
     assert scratch.ask(do="undo")["status"] == "undone"
     assert scratch.tree() == before
     assert scratch.systemctl_calls()[-1] == f"--no-block restart -- {UNIT}"
+
+
+@pytest.mark.parametrize("python", interpreters())
+def test_every_python_at_hand_makes_the_change(scratch: Scratch, python: str) -> None:
+    scratch.python = python
+    before = scratch.tree()
+    assert scratch.ask(do="apply", plan=plan(), settle=SETTLE)["status"] == "applied"
+    assert scratch.ask(do="undo")["status"] == "undone"
+    assert scratch.tree() == before
+
+
+@pytest.mark.parametrize(
+    ("began", "ended", "grace"), [("0", "0", 5), ("1000000", "9000000", 12), ("1000000", "9000000000000", 60)]
+)
+def test_a_service_is_watched_for_longer_than_it_lived(began: str, ended: str, grace: float) -> None:
+    life = {"ExecMainStartTimestampMonotonic": began, "ExecMainExitTimestampMonotonic": ended}
+    assert grace_for(life) == grace
 
 
 def test_applied_twice_nothing_changes_the_second_time(scratch: Scratch) -> None:

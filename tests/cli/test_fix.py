@@ -7,9 +7,11 @@ import os
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import msgspec
 import pytest
 from click.testing import CliRunner, Result
+from scripts.make_schema import FIX_SCHEMA_FILE, fix_schema_text
 from tests.applier.scratch import CURE, HISTORY, Scratch, plan
 from tests.cli.running import LOGS, gpuwhy
 
@@ -140,6 +142,7 @@ def test_kept_though_it_does_not_help(scratch: Scratch, number: str) -> None:
 def test_the_document_tells_what_came_of_it(scratch: Scratch, number: str) -> None:
     done = run(fix, "local", "--remedy", number, "--apply", "--format", "json", *QUICKLY)
     document = json.loads(done.stdout)
+    jsonschema.validate(document, json.loads(FIX_SCHEMA_FILE.read_text()))
     assert document["cause"] == "toolkit-too-old-for-arch"
     chosen = document["remedies"][document["chosen"] - 1]
     assert chosen["plan"]["files"][0]["path"] == DROP_IN
@@ -149,6 +152,10 @@ def test_the_document_tells_what_came_of_it(scratch: Scratch, number: str) -> No
     (change,) = json.loads(run(history, "local", "--format", "json").stdout)["changes"]
     assert (change["id"], change["state"], change["remedy"]["cause"]) == (1, "verified", "toolkit-too-old-for-arch")
     assert json.loads(run(undo, "--format", "json").stdout)["outcome"]["status"] == "undone"
+
+
+def test_the_published_schema_is_that_of_the_types() -> None:
+    assert FIX_SCHEMA_FILE.read_text() == fix_schema_text(), "run `make schema`"
 
 
 def test_what_is_only_explained_says_why_and_changes_nothing(scratch: Scratch) -> None:

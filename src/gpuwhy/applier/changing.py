@@ -118,10 +118,10 @@ class Changer:
                 step["state"] = DOING
                 self._history.save(record)
                 steps.do(self._root, record, step)
-            except Refused as error:
-                self._voice.step(named(step), "failed", error.reason)
-                self._roll_back(record, error.reason, force=False)
-                record["advice"] = error.advice
+            except (Refused, OSError) as error:
+                reason = _words_of(error)
+                self._voice.step(named(step), "failed", reason)
+                self._roll_back(record, reason, force=False)
                 return False
             step["state"] = DONE
             self._voice.step(named(step), "ok")
@@ -129,7 +129,7 @@ class Changer:
         try:
             self._history.save(record)
         except Refused as error:
-            self._roll_back(record, error.reason, force=False)
+            self._roll_back(record, _words_of(error), force=False)
             return False
         return True
 
@@ -188,10 +188,9 @@ class Changer:
             for act in _service_acts(record, begun):
                 services.perform(act, record["manager"], record["unit"])
                 self._voice.step("back: %s %s" % (act, record["unit"]), "ok")
-        except Refused as error:
-            self._voice.step("back", "failed", error.reason)
-            enter(record, FAILED, error.reason)
-            record["detail"] = error.detail
+        except (Refused, OSError) as error:
+            self._voice.step("back", "failed", _words_of(error))
+            enter(record, FAILED, _words_of(error))
         else:
             for step in begun:
                 step["state"] = TAKEN_BACK
@@ -248,6 +247,13 @@ class Changer:
             for later in self._history.records()
             if later["id"] > record["id"] and later["state"] in IN_FORCE and paths & _written(later)
         ]
+
+
+def _words_of(error: Exception) -> str:
+    """A refusal with its advice; the system's own error where it came unforeseen."""
+    if isinstance(error, Refused):
+        return "%s. %s" % (error.reason, error.advice) if error.advice else error.reason
+    return str(error)
 
 
 def named(step: Dict[str, Any]) -> str:

@@ -17,7 +17,7 @@ def environment(more: Optional[Dict[str, str]] = None) -> Dict[str, str]:
     """What a command is given: nothing of a login shell but what tells it who and where the user is."""
     kept = ("HOME", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "PATH", "DOCKER_HOST")
     given = {name: os.environ[name] for name in kept if name in os.environ}
-    given["PATH"] = ":".join([given["PATH"]] if given.get("PATH") else []) or ":".join(DIRECTORIES)
+    given["PATH"] = ":".join([each for each in (given.get("PATH"), *DIRECTORIES) if each])
     given["LC_ALL"] = "C.UTF-8"
     if "XDG_RUNTIME_DIR" not in given and os.path.isdir("/run/user/%d" % os.geteuid()):
         # systemctl --user needs it, and a command over ssh does not always have it

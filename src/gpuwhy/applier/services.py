@@ -20,7 +20,12 @@ PROPERTIES = (
 STARTS_WITHIN = 10.0
 """Seconds within which systemd begins a start that was asked for."""
 
-SHORTEST_GRACE, LONGEST_GRACE = 5.0, 300.0
+SHORTEST_GRACE, LONGEST_GRACE = 5.0, 2400.0
+
+A_START = 1800.0
+"""Seconds within which a life that ended is taken for a start that failed: weights of hundreds of gigabytes are read."""
+
+GRACE_AFTER_A_LONG_LIFE = 60.0
 
 
 def systemctl(manager: str, *arguments: str) -> Tuple[int, str]:
@@ -74,6 +79,8 @@ def grace_for(before: Dict[str, str]) -> float:
     except ValueError:
         began = ended = 0
     lived = (ended - began) / 1e6 if ended > began > 0 else 0.0
+    if lived > A_START:
+        return GRACE_AFTER_A_LONG_LIFE
     return min(LONGEST_GRACE, max(SHORTEST_GRACE, 1.25 * lived + 2.0))
 
 
@@ -90,6 +97,8 @@ def wait_until_stable(
     ``deadline``: seconds until it must be up. ``previous``: the invocation before the restart, whose end is no news.
     """
     begun = time.monotonic()
+    if tell is not None:
+        tell("%s must stay up for %.0f s" % (unit, grace))
     up_since, invocation, last = 0.0, "", ""
     seen: Dict[str, str] = {}
     while time.monotonic() - begun < deadline + grace:

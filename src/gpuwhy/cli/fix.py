@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import click
 
-from gpuwhy.cli.changing import ask_number, ask_whether, ask_word, changed_host, print_outcome, print_rows, told_steps
+from gpuwhy.cli.changing import (
+    ask_number,
+    ask_whether,
+    ask_word,
+    changed_host,
+    is_attended,
+    print_outcome,
+    print_rows,
+    told_steps,
+)
 from gpuwhy.cli.failing import unreachable, unusable
 from gpuwhy.cli.group import FAILURE, UNREACHABLE
 from gpuwhy.cli.target_options import Reach, target_options
@@ -58,7 +66,7 @@ def command(
 
     if finish is not None and not is_applied:
         unusable(f"to go on with change {finish} add --apply; to take it back: gpuwhy undo {where} {finish}")
-    if is_applied and not yes and not sys.stdin.isatty():
+    if is_applied and not yes and not is_attended():
         unusable("nobody is there to be asked: add --yes to make the change without a question")
     trying = Trying(grace=grace, deadline=start, keep=keep)
     try:

@@ -19,6 +19,9 @@ ANSWERS = 60.0
 STARTS = 900.0
 """Seconds that a service is given to come up, where nothing else is said: weights are read from a disk."""
 
+LONGEST_GRACE = 2400.0
+"""The most seconds that the applier chooses by itself to watch a service for."""
+
 OnStep = Callable[["StepReport"], None]
 
 
@@ -222,7 +225,8 @@ class Site:
         return self._change(request, {}, None)
 
     def _change(self, request: dict[str, Any], settle: dict[str, Any], on_step: OnStep | None) -> Outcome:
-        limit = ANSWERS + settle.get("deadline", 0.0) + (settle.get("grace") or (300.0 if settle else 0.0))
+        grace = settle.get("grace") or (LONGEST_GRACE if settle else 0.0)
+        limit = ANSWERS + settle.get("deadline", 0.0) + grace
         answer = self._ask({**request, "settle": settle, "version": __version__}, limit, on_step)
         return msgspec.convert(answer, Outcome, strict=False)
 
