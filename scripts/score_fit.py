@@ -166,7 +166,11 @@ def settings_of_row(row: dict[str, Any]) -> Settings:
     return settings_of(row["engine"], str(row.get("engine_version") or ""), flags)  # fmt: skip
 
 
-def hardware_of_row(row: dict[str, Any], settings: Settings) -> Hardware | None:
+def hardware_of_row(row: dict[str, Any], settings: Settings, with_neighbours: bool = True) -> Hardware | None:
+    """``with_neighbours``: what other processes hold is taken from the line that refused the start, if there is one.
+
+    A user reads that from nvidia-smi before the start; a record has no other trace of it.
+    """
     memory = memory_of(str(row.get("gpu") or ""))
     total = row["measured"].get("total_gpu_gib")
     if memory is None and total:
@@ -177,8 +181,7 @@ def hardware_of_row(row: dict[str, Any], settings: Settings) -> Hardware | None:
         memory = msgspec.structs.replace(memory, cuda_gib=total, within=0.02)
     free = next((found for line in row.get("lines") or [] if (found := _FREE_AT_START.search(line))), None)
     hardware = hardware_of(memory, int(row.get("gpu_count_total") or settings.gpus))
-    if free:
-        # what other processes hold is a fact of the host, not of the model: the line is how the user knows it
+    if free and with_neighbours:
         context = 0.5 + (1.0 if settings.gpus > 1 else 0.0)
         hardware = msgspec.structs.replace(hardware, taken_gib=max(0.0, float(free[2]) - float(free[1]) - context))
     return hardware
@@ -203,9 +206,11 @@ def score(points: Path, models: dict[str, dict[str, Any]], only: str = "full") -
 _Known = list[tuple[dict[str, Any], Model]]
 
 
-def _estimated(row: dict[str, Any], model: Model, measured: Measured | None = None) -> Estimate | None:
+def _estimated(
+    row: dict[str, Any], model: Model, measured: Measured | None = None, with_neighbours: bool = True
+) -> Estimate | None:
     settings = settings_of_row(row)
-    hardware = hardware_of_row(row, settings)
+    hardware = hardware_of_row(row, settings, with_neighbours)
     if hardware is None:
         return None
     return estimate(model, hardware, settings, measured) if measured else estimate(model, hardware, settings)
@@ -217,12 +222,10 @@ def _bytes_per_token(known: _Known) -> Score:
         size, tokens = row["measured"].get("kv_cache_gib"), row["measured"].get("kv_tokens")
         made = _estimated(row, model) or _estimated({**row, "gpu": "80 GB"}, model)
         if size and tokens and made:
-            # a figure of two decimals is no better than half of the last
-            tolerance = KV_TOLERANCE + 0.005 / size
             real = size * GIB / tokens
             ranks = settings_of_row(row).decode_context
             found.count(
-                _near(made.cache.bytes_per_token / ranks, real, tolerance),
+                _near(made.cache.bytes_per_token / ranks, real, KV_TOLERANCE),
                 f"{row['id']}: {made.cache.bytes_per_token:,.0f} for {real:,.0f}",
             )
     return found  # fmt: skip
@@ -306,20 +309,26 @@ def _sglang_budget(known: _Known) -> Score:
 
 
 def _outcomes(known: _Known) -> Iterator[Score]:
-    right = Score("outcome right: it starts, or which memory runs out", OUTCOME_BAR, wrong=[])
-    false = Score("no 'starts' for a start that failed", 1.0, wrong=[])
-    for row, model in known:
-        real = row["measured"].get("outcome")
-        made = _estimated(row, model) if real else None
-        if made is None:
-            continue
-        predicted = _outcome(made)
-        said = f"{row['id']}: {predicted} for {real} ({made.reason})"
-        right.count(_same(predicted, real), said)
-        if real != "started":
-            false.count(predicted != "started", said)
-    yield right
-    yield false
+    """Also without what a failed start's own line says of other processes: nothing of the outcome is known then."""
+    for with_neighbours, said in ((True, ""), (False, "  blind to other processes (for information): ")):
+        right = Score(
+            f"{said}outcome right: it starts, or which memory runs out",
+            OUTCOME_BAR if with_neighbours else None,
+            wrong=[],
+        )
+        false = Score(f"{said}no 'starts' for a start that failed", 1.0 if with_neighbours else None, wrong=[])
+        for row, model in known:
+            real = row["measured"].get("outcome")
+            made = _estimated(row, model, with_neighbours=with_neighbours) if real else None
+            if made is None:
+                continue
+            predicted = _outcome(made)
+            line = f"{row['id']}: {predicted} for {real} ({made.reason})"
+            right.count(_same(predicted, real), line)
+            if real != "started":
+                false.count(predicted != "started", line)
+        yield right
+        yield false
 
 
 def _outcome(made: Estimate) -> str:
