@@ -200,6 +200,10 @@ def _scope(scope: Scope, verbose: bool) -> Iterator[Line]:
         yield f"  {package.name}{known}{where}: {extent(package)}, {package.parsed} parsed", NOTE
         for gap in (*package.not_understood, *package.left_out):
             yield f"    not read: {gap}", NOTE
+    if scope.fetched is not None:
+        came = scope.fetched
+        kept = f", {came.kept} more were here and are the same there" if came.kept else ""
+        yield f"  {came.files} files came in {came.trips} trips ({came.characters / 1e6:.1f} MB){kept}", NOTE
     if scope.outside:
         shown = scope.outside if verbose else scope.outside[:12]
         yield f"  not followed into: {', '.join(shown)}{' ...' if len(shown) < len(scope.outside) else ''}", NOTE

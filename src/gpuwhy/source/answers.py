@@ -172,6 +172,16 @@ class ReadPackage(msgspec.Struct, frozen=True):
     """The target, and the folder of the package there."""
 
 
+class Fetched(msgspec.Struct, frozen=True):
+    """What it took to look at a target: trips after the probes, files that came, files that were kept from before and are
+    the same there, and how many characters came."""
+
+    trips: int = 0
+    files: int = 0
+    kept: int = 0
+    characters: int = 0
+
+
 class Scope(msgspec.Struct, frozen=True):
     """What the answer rests on. ``cuts`` are the places where the search was cut off, and by what limit; ``outside``
     the packages whose calls are facts of the host; ``wanted`` files that have to be fetched for a better answer."""
@@ -180,6 +190,7 @@ class Scope(msgspec.Struct, frozen=True):
     cuts: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
     wanted: tuple[str, ...] = ()
+    fetched: Fetched | None = None
 
 
 class Trace(msgspec.Struct, frozen=True):
