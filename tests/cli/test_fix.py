@@ -216,3 +216,45 @@ def test_a_place_and_a_change_are_told_apart() -> None:
     assert place_and_number(("3",)) == ("local", 3)
     assert place_and_number(("root@host",)) == ("root@host", None)
     assert place_and_number(("root@host", "12")) == ("root@host", 12)
+
+
+@pytest.fixture
+def attended(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A person at a terminal; what they type comes from the test."""
+    monkeypatch.setattr("gpuwhy.cli.changing.is_attended", lambda: True)
+    monkeypatch.setattr("gpuwhy.cli.fix.is_attended", lambda: True)
+    monkeypatch.setattr("gpuwhy.cli.undo.is_attended", lambda: True)
+
+
+def typed(command: Any, text: str, *arguments: str) -> Result:
+    return CliRunner().invoke(command, list(arguments), input=text, standalone_mode=False)
+
+
+@pytest.mark.usefixtures("attended")
+def test_a_person_is_asked_which_remedy_and_whether(scratch: Scratch) -> None:
+    number = number_of("FLASHINFER_CUDA_ARCH_LIST", "12.0a")
+    before = scratch.tree()
+    declined = typed(fix, f"99\n{number}\nn\n", "local", "--apply")
+    assert declined.return_value == 1
+    assert "Nothing was changed" in declined.stdout
+    assert scratch.tree() == before
+    assert typed(fix, "\n", "local").return_value == 1
+    agreed = typed(fix, f"{number}\ny\n", "local", "--apply", "--grace", "0.3", "--start", "5")
+    assert agreed.return_value == 0, agreed.output
+    assert typed(undo, "n\n").return_value == 0
+    assert scratch.text(DROP_IN) is not None
+    undone = typed(undo, "y\n")
+    assert "Undo change 1 (FLASHINFER_CUDA_ARCH_LIST=12.0a) of serve.service?" in undone.stdout
+    assert scratch.tree() == before
+
+
+@pytest.mark.usefixtures("attended")
+def test_a_person_is_offered_to_undo_what_was_interrupted(scratch: Scratch, number: str) -> None:
+    point = 0
+    while not scratch.ask(do="look")["interrupted"]:
+        point += 7
+        assert scratch.killed(point, do="apply", plan=plan())
+    done = typed(fix, "undo\ny\n", "local", "--remedy", number, "--apply", "--grace", "0.3", "--start", "5")
+    assert done.return_value == 0, done.output
+    assert "Undone: change" in done.stdout
+    assert scratch.text(DROP_IN) is not None
