@@ -27,8 +27,27 @@ def test_the_program_holds_every_file_and_no_other_part_of_ours() -> None:
     compile(text, "program", "exec")
     assert len(framed(text)) < MOST_BYTES_SENT
     for path in SENT:
-        assert repr(path.read_text()) in text
+        assert repr(bundle.lean(path.read_text())) in text
     assert "msgspec" not in text
+
+
+@pytest.mark.parametrize("path", SENT, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_what_is_left_out_of_a_file_is_only_said_to_its_reader(path: Path) -> None:
+    whole, lean = path.read_text(), bundle.lean(path.read_text())
+    assert statements(lean) == statements(whole)
+    assert lean.count("\n") == whole.count("\n"), "lines stay where they are"
+
+
+def statements(text: str) -> str:
+    """The program without strings that stand alone, with the line of each statement."""
+
+    class Silent(ast.NodeTransformer):
+        def visit_Expr(self, node: ast.Expr) -> ast.Expr:
+            if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+                return ast.Expr(ast.Constant(""))
+            return node
+
+    return ast.dump(Silent().visit(ast.parse(text)))
 
 
 @pytest.mark.parametrize("path", SENT, ids=lambda path: f"{path.parent.name}/{path.name}")
