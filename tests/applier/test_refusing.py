@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -144,6 +145,15 @@ def test_two_at_once_give_one_change_and_one_clear_error(scratch: Scratch) -> No
         assert scratch.ask(do="history")["status"] == "ok"
         assert scratch.ask(do="look", paths=[DROP_IN])["status"] == "ok"
     assert scratch.ask(do="undo")["status"] == "undone"
+
+
+def test_of_several_at_the_same_moment_one_makes_the_change(scratch: Scratch) -> None:
+    racing = [scratch.start({"do": "apply", "plan": plan(), "settle": {"grace": 1, "deadline": 5}}) for _ in range(4)]
+    outputs = [process.communicate(timeout=60)[0] for process in racing]
+    ends = [json.loads(output.splitlines()[-1])["end"]["status"] for output in outputs]
+    assert sorted(set(ends)) in (["applied"], ["applied", "refused"], ["applied", "unchanged"], ["applied", "refused", "unchanged"])  # fmt: skip
+    assert ends.count("applied") == 1
+    assert [record["state"] for record in scratch.records()] == ["applied"]
 
 
 def test_looking_changes_nothing_and_tells_what_stands_in_the_way(scratch: Scratch) -> None:

@@ -13,6 +13,13 @@ from tests.lab.conftest import MOUNTS
 from tests.lab.fixing import answered, cut, gpuwhy, start_gpuwhy
 from tests.lab.gpu_host import GAVE_UP, SERVING, GpuHost, booted, wait_for
 
+from gpuwhy.model.remedy import Remedy
+from gpuwhy.remedies import Setting
+from gpuwhy.remedies.applying.plan import Plan
+from gpuwhy.remedies.applying.planning import plan_for
+from gpuwhy.remedies.applying.site import Site
+from gpuwhy.targets.ssh import SshTarget
+
 pytestmark = pytest.mark.lab
 
 UNIT = "sglang.service"
@@ -86,6 +93,7 @@ def test_a_crash_loop_is_fixed_with_one_command_and_undone_with_another(host: Gp
     print(f"\nfix: {took:.1f} s, of which the service's own start {start:.1f} s")
     assert took - start < MOST_SECONDS_BEYOND_THE_START
 
+    assert host.run("grep -r hf_Lab /var/lib/gpuwhy /etc/systemd/system/*.d", check=False).returncode == 1
     change = last_change(host)
     assert (change["state"], change["unit"]) == ("verified", UNIT)
 
@@ -164,3 +172,45 @@ def test_a_connection_that_is_cut_leaves_a_whole_change_and_a_record_of_it(host:
     # until it has watched the service for long enough, nobody else may change the host
     wait_for(lambda: gpuwhy(host, "undo", host.ssh_destination, "--yes").returncode == 0, 60, "the undo")
     assert state() == "undone"
+
+
+ODD_UNIT = """\
+[Service]
+EnvironmentFile=/etc/default/odd
+Environment=OTHER=1
+ExecStart=/usr/bin/python3 -c "import time; time.sleep(1e6)" 'a  b' %p $$x \\
+    "${OTHER}"
+"""
+ODD_VALUE = '12.0a;%h$OTHER\\"x'
+
+
+def test_systemd_reads_what_was_written_to_the_letter(host: GpuHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Percent and dollar signs, quotes, two blanks, a continued line, an environment file that would win."""
+    monkeypatch.setenv("GPUWHY_SSH_OPTIONS", host.ssh_options)
+    host.write("/etc/systemd/system/odd.service", ODD_UNIT)
+    host.write("/etc/default/odd", "ARCH=9.0\nAPI_KEY=sk-0123456789abcdef0123456789\n", "600")
+    host.run("systemctl daemon-reload && systemctl start odd.service")
+    setting = Setting(kind="systemd", unit="odd.service", environment_files=("/etc/default/odd",))
+
+    def process_file(name: str) -> list[str]:
+        process = host.show("odd.service", "MainPID")["MainPID"]
+        return host.run(f"cat /proc/{process}/{name}").stdout.rstrip("\0").split("\0")
+
+    words = process_file("cmdline")
+    assert words[-4:] == ["a  b", "odd", "$x", "1"]
+    with Site(SshTarget(host.ssh_destination)) as site:
+        for kind, name, value in (("env", "ARCH", ODD_VALUE), ("flag", "--new", "v%1$y")):
+            remedy = Remedy(kind=kind, name=name, value=value, summary="")
+            plan = plan_for(remedy, setting, site)
+            assert isinstance(plan, Plan), plan
+            outcome = site.apply(plan, {}, grace=1.0)
+            assert outcome.stability is not None, outcome
+            assert outcome.stability.is_stable, outcome.stability
+        assert f"ARCH={ODD_VALUE}" in process_file("environ")
+        assert process_file("cmdline") == [*words, "--new", "v%1$y"]
+        for _ in range(2):
+            assert site.undo().status == "undone"
+    wait_for(lambda: process_file("cmdline") == words, 10, "the old command")
+    assert "ARCH=9.0" in process_file("environ")
+    assert host.run("ls -d /etc/systemd/system/odd.service.d", check=False).returncode != 0
+    assert host.run("grep -r sk-01 /var/lib/gpuwhy", check=False).returncode == 1

@@ -107,7 +107,8 @@ def tried(result: Tried) -> Iterator[Row]:
     if outcome is None:
         yield Row(f"Refuted before anything was changed: {title}", style="answer")
     elif outcome.status == "unchanged":
-        yield Row(f"Nothing to change: {title} is in place already", style="answer")
+        helps = "" if refuted is None else ", and does not help"
+        yield Row(f"Nothing to change: {title} is in place already{helps}", style="answer")
     elif outcome.status in ("refused", "interrupted"):
         yield from refusal(outcome)
     elif outcome.status == "undone":

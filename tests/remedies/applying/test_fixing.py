@@ -108,10 +108,12 @@ def test_a_failing_rung_after_the_change_takes_it_back(
     assert (record.state, record.reason) == ("undone", "health: status 503")
 
 
-def test_tried_twice_it_is_in_place_the_second_time(site: Site) -> None:
+def test_tried_twice_it_is_in_place_the_second_time(scratch: Scratch, site: Site) -> None:
     tried(site)
     again = tried(site)
     assert again.outcome is not None
     assert again.outcome.status == "unchanged"
-    assert again.is_in_force
+    assert again.is_proven
     assert len(site.history()) == 1
+    scratch.systemctl("stop", UNIT)
+    assert not tried(site).is_proven

@@ -11,7 +11,7 @@ from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.remedy import Remedy
 from gpuwhy.remedies.applying.plan import NotApplied, Plan
 from gpuwhy.remedies.applying.planning import plan_for
-from gpuwhy.remedies.applying.site import STARTS, OnStep, Outcome, Site
+from gpuwhy.remedies.applying.site import STARTS, OnStep, Outcome, Site, Stability
 from gpuwhy.remedies.applying.verification import OnRung, Trial, Verification, climb
 from gpuwhy.remedies.setting import Setting, setting_of
 
@@ -88,6 +88,10 @@ def try_remedy(
         keep=trying.keep,
         on_step=on_step,
     )
+    if outcome.status == "unchanged" and plan.unit:
+        outcome = msgspec.structs.replace(outcome, stability=_as_it_stands(plan, site))
+        after = climb(msgspec.structs.replace(trial, outcome=outcome), with_change=True, on_rung=on_rung)
+        return Tried(choice=choice, outcome=outcome, verification=before.with_rungs(after.rungs))
     if outcome.record is None or outcome.status in ("refused", "interrupted", "unchanged"):
         return Tried(choice=choice, outcome=outcome, verification=before)
     after = climb(msgspec.structs.replace(trial, outcome=outcome), with_change=True, on_rung=on_rung)
@@ -98,6 +102,13 @@ def try_remedy(
         outcome = site.undo(outcome.record.id, reason=reason, on_step=on_step)
     concluded = _concluded(site, outcome, verification)
     return Tried(choice=choice, outcome=concluded, verification=verification)
+
+
+def _as_it_stands(plan: Plan, site: Site) -> Stability:
+    """The unit at this moment: it was not restarted, for nothing had to be changed."""
+    unit = site.look((), plan.unit, plan.manager).unit
+    state, detail = unit.get("ActiveState", "unknown"), unit.get("SubState", "")
+    return Stability(state == "active", f"{plan.unit} is {state} ({detail})")
 
 
 def _concluded(site: Site, outcome: Outcome, verification: Verification) -> Outcome:
