@@ -64,6 +64,13 @@ def test_the_installed_source_shows_the_condition_and_what_was_swallowed(over_ss
     assert not source.get("disagreements")
 
 
+def test_the_facts_of_the_host_lead_to_what_the_log_shows(over_ssh: Examined) -> None:
+    replay = over_ssh.document["source"]["replay"]
+    assert (replay["entry"], replay["agreement"]) == ("flashinfer.jit.core:check_cuda_arch()", "same"), replay["why"]
+    assert [each["message"] for each in replay["swallowed"]] == ["SM 12.x requires CUDA >= 12.9"]
+    assert any(line["level"] == "warning" and line.get("seen") for line in replay["lines"])
+
+
 def test_the_remedies_are_ordered_and_complete(over_ssh: Examined) -> None:
     remedies = over_ssh.first["remedies"]
     kinds = [remedy["kind"] for remedy in remedies]
