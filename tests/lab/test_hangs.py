@@ -5,6 +5,7 @@ The locks are the real filelock's and the real torch's; the host has no py-spy, 
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 
@@ -170,3 +171,12 @@ def test_from_outside_the_container_that_it_runs_in(host: GpuHost, held: tuple[i
     finding = diagnosis.findings[0]
     # here fanotify is allowed: the kernel tells who opens the lock
     assert (finding.cause, finding.certainty.value) == ("jit-cache-stale", "proven")
+
+
+def test_an_ordinary_user_is_told_what_is_not_shown_to_him(host: GpuHost, held: tuple[int, int]) -> None:
+    _, waiter = held
+    as_nobody = "setpriv --reuid=65534 --regid=65534 --clear-groups env PYTHONPATH=/opt/gpuwhy-source HOME=/tmp /opt/gpuwhy/bin/python"
+    done = host.run(f"{as_nobody} -m gpuwhy diagnose local --pid {waiter} --format json", check=False)
+    waiting = json.loads(done.stdout)["waiting"]
+    assert waiting["state"] == "unclear", "what holds it up is in files that he may not look into"
+    assert f"the open files, memory and system calls of process {waiter} are only for its user and for root" in waiting["remarks"]  # fmt: skip
