@@ -16,6 +16,7 @@ from gpuwhy.investigate.mending import mended
 from gpuwhy.investigate.source import Questioner, lines_of
 from gpuwhy.investigate.tracing_cache import FetchedFiles, Needed
 from gpuwhy.investigate.tracing_package import RemotePackage, Stamp
+from gpuwhy.source.answers import Fetched
 from gpuwhy.targets import Ask, Reply
 
 MOST_FILES = 600
@@ -26,15 +27,6 @@ _RANGE = 4000
 _MOST_RANGES = 12
 _MOST_IN_ROUND = 250
 _MOST_QUERIES = 350
-
-
-class Fetched(msgspec.Struct, frozen=True):
-    """What it took: trips to the target, files that came, files that were taken from the cache, characters that came."""
-
-    rounds: int = 0
-    files: int = 0
-    kept: int = 0
-    characters: int = 0
 
 
 class TargetFiles:
@@ -55,7 +47,7 @@ class TargetFiles:
         replies = self._source.ask(asks, max(0.5, self._clock.seconds_left))
         size = sum(len(repr(reply.value)) for reply in replies)
         self.fetched = msgspec.structs.replace(
-            self.fetched, rounds=self.fetched.rounds + 1, characters=self.fetched.characters + size
+            self.fetched, trips=self.fetched.trips + 1, characters=self.fetched.characters + size
         )
         return replies
 

@@ -20,7 +20,7 @@ from gpuwhy.investigate.failing_condition import exception_of
 from gpuwhy.investigate.installed_files import Clock
 from gpuwhy.investigate.source import Questioner
 from gpuwhy.investigate.tracing_cache import FetchedFiles
-from gpuwhy.investigate.tracing_files import Fetched, TargetFiles, needed_of
+from gpuwhy.investigate.tracing_files import TargetFiles, needed_of
 from gpuwhy.investigate.tracing_lines import want_writers
 from gpuwhy.investigate.tracing_package import RemotePackage
 from gpuwhy.investigate.tracing_places import (
@@ -36,7 +36,7 @@ from gpuwhy.snapshot import Session, Snapshot, decode, facts_of, is_snapshot
 from gpuwhy.source import Cache, Root, Trace
 from gpuwhy.source.absence import reads_of
 from gpuwhy.source.answering import Asked
-from gpuwhy.source.answers import Absence, Moved, Scope
+from gpuwhy.source.answers import Absence, Fetched, Moved, Scope
 from gpuwhy.source.asking import QuestionError, exceptions_in, question_of, roots_of
 from gpuwhy.source.moved import where_is
 from gpuwhy.source.places import PLACE, SYMBOL, below_packages
@@ -200,7 +200,7 @@ class _Tracing:
     def _until_settled(self, work: Callable[[], tuple[Answer, bool]]) -> tuple[Answer, bool]:
         while True:
             found = work()
-            if self.files.fetched.rounds >= MOST_ROUNDS:
+            if self.files.fetched.trips >= MOST_ROUNDS:
                 self.files.limits[f"after {MOST_ROUNDS} rounds nothing more was asked for"] = None
                 return found
             if not self.files.fetch(self.remote):
@@ -330,12 +330,16 @@ class _Tracing:
 
     def _with_limits(self, answer: Answer) -> Answer:
         limits = [*self.files.limits, *(limit for package in self.remote.values() for limit in package.limits)]
+        fetched = self.files.fetched if self.is_live else None
         if isinstance(answer, Trace):
-            return msgspec.structs.replace(answer, scope=_cut(answer.scope, limits))
+            return msgspec.structs.replace(answer, scope=_limited(answer.scope, limits, fetched))
         if isinstance(answer, Absence):
-            return msgspec.structs.replace(answer, caveats=(*answer.caveats, *limits))
+            scope = _limited(answer.scope, [], fetched)
+            return msgspec.structs.replace(answer, caveats=(*answer.caveats, *limits), scope=scope)
+        if isinstance(answer, Moved) and answer.scope is not None:
+            return msgspec.structs.replace(answer, scope=_limited(answer.scope, limits, fetched))
         return answer
 
 
-def _cut(scope: Scope, limits: list[str]) -> Scope:
-    return msgspec.structs.replace(scope, cuts=(*limits, *scope.cuts))
+def _limited(scope: Scope, limits: list[str], fetched: Fetched | None) -> Scope:
+    return msgspec.structs.replace(scope, cuts=(*limits, *scope.cuts), fetched=fetched)
