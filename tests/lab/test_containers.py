@@ -12,6 +12,8 @@ from tests.lab.conftest import MOUNTS
 from tests.lab.engines import Engine, files_of, processes_of
 from tests.lab.gpu_host import GpuHost, booted, wait_for
 
+from gpuwhy.collector.engines import Container, ask
+from gpuwhy.collector.probing import Notes
 from gpuwhy.snapshot import Session
 from gpuwhy.targets import Ask
 from gpuwhy.targets.container import ContainerTarget
@@ -195,6 +197,23 @@ def test_who_may_not_ask_docker_is_told_so(docker_host: GpuHost) -> None:
     assert done.returncode == 3
     assert "may not ask docker" in done.stderr
     assert "--sudo" in done.stderr
+
+
+def test_containers_of_a_rootless_account_are_asked_as_that_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client is a stand-in that says who it is: a real rootless podman needs user namespaces that a build machine may lack."""
+    tmp_path.chmod(0o755)
+    client = tmp_path / "podman"
+    client.write_text('#!/bin/sh\necho $(id -u) $(id -G) $(pwd) $HOME $XDG_RUNTIME_DIR "$@"\n')
+    client.chmod(0o755)
+    for folder in tmp_path.parents[:2]:
+        folder.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{engines.PATH}")
+    said = ask(Container("podman", "vllm", account="games"), ["ps"], Notes()).split()
+    assert said == ["5", "60", "/", "/usr/games", "/run/user/5", "ps"]
+    assert ask(Container("podman", "vllm", account="root"), ["ps"], Notes()).split()[0] == "0"
+    assert ask(Container("podman", "vllm"), ["ps"], Notes()).split()[0] == "0"
 
 
 def test_podman_ended_running_and_unknown() -> None:

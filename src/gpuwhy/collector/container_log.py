@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any, Deque, Dict, List, Optional
 
 from gpuwhy.collector import commands
-from gpuwhy.collector.engines import KUBERNETES, Container, environment, find, outcome
+from gpuwhy.collector.engines import KUBERNETES, Client, Container, outcome
 from gpuwhy.collector.journal import FIELDS, HEAD_LINES, LONGEST, MOST_BYTES, MOST_LINES
 from gpuwhy.collector.probing import Absent, Notes, NoValue
 
@@ -73,14 +73,15 @@ def _read(container: Container, options: List[str], notes: Notes, most: int = 0)
     if container.engine == KUBERNETES:
         arguments += container.scope() + (["--container", container.inner] if container.inner else [])
     arguments.append(container.name)
-    client = find(container.client)
+    client = Client(container)
     lines: Deque[str] = deque(maxlen=most or MOST_LINES)
 
     def keep(raw: bytes) -> bool:
         lines.append(raw[:LONGEST].decode("utf-8", "replace").rstrip("\r"))
         return not most or len(lines) < most
 
-    output = commands.run("sh", _MERGED + [client] + arguments, timeout=6.0, environment=environment(), on_line=keep)
+    words = _MERGED + client.words + arguments
+    output = commands.run("sh", words, timeout=6.0, environment=client.environment, on_line=keep)
     notes.source(" ".join([container.client] + arguments)[:300])
     if output.status > 0 and len(lines) < 20:
         # its own words are among the lines, as both outputs are one

@@ -106,7 +106,7 @@ def _by_command(words: List[str], unit: Dict[str, Any], notes: Notes) -> Optiona
         return _of_run(engine, rest, unit, notes)
     if verb in ("start", "restart"):
         names = [word for word in rest if not word.startswith("-") and NAME.match(word)]
-        return Container(engine, names[-1], found_by="%s starts it" % unit["name"]) if names else None
+        return _container(engine, names[-1], unit, "%s starts it" % unit["name"]) if names else None
     if verb == "compose":
         return _of_compose(engine, rest, unit, notes)
     return None
@@ -116,16 +116,16 @@ def _of_run(engine: str, words: List[str], unit: Dict[str, Any], notes: Notes) -
     by = "%s runs it" % unit["name"]
     name = option(words, "--name")
     if name and NAME.match(name):
-        return Container(engine, name, found_by=by)
+        return _container(engine, name, unit, by)
     file = option(words, "--cidfile")
     identity = (try_line(file) or "") if file and file.startswith("/") else ""
     if re.match(r"^[0-9a-f]{12,64}$", identity):
-        return Container(engine, identity, found_by=by)
+        return _container(engine, identity, unit, by)
     # without a name the engine makes one up: the newest container of an image that the command names
-    for line in _listed(engine, ["--format", "{{.Names}}\t{{.Image}}"], notes):
+    for line in _listed(engine, ["--format", "{{.Names}}\t{{.Image}}"], unit, notes):
         found, _, image = line.partition("\t")
         if image and image in words and NAME.match(found):
-            return Container(engine, found, found_by="%s, by its image %s" % (by, image))
+            return _container(engine, found, unit, "%s, by its image %s" % (by, image))
     return None
 
 
@@ -141,12 +141,12 @@ def _of_compose(engine: str, words: List[str], unit: Dict[str, Any], notes: Note
         label = "com.docker.compose.project.working_dir=" + os.path.normpath(folder)
     else:
         return None
-    lines = _listed(engine, ["--filter", "label=" + label, "--format", "{{.Names}}\t{{.Status}}"], notes)
+    lines = _listed(engine, ["--filter", "label=" + label, "--format", "{{.Names}}\t{{.Status}}"], unit, notes)
     found = [line.partition("\t") for line in lines if NAME.match(line.partition("\t")[0])]
     ended = [name for name, _, status in found if not status.startswith("Up") and "Exited (0)" not in status]
     chosen = ended or [name for name, _, _ in found]
     by = "%s starts its compose project (%s)" % (unit["name"], ", ".join(name for name, _, _ in found[:10]))
-    return Container(engine, chosen[0], found_by=by) if chosen else None
+    return _container(engine, chosen[0], unit, by) if chosen else None
 
 
 def _by_label(unit: Dict[str, Any], notes: Notes) -> Optional[Container]:
@@ -154,11 +154,10 @@ def _by_label(unit: Dict[str, Any], notes: Notes) -> Optional[Container]:
     text = " ".join(str(each.get("text")) for each in unit.get("files") or [])
     if "podman" not in text and "podman" not in " ".join(word for line in unit.get("commands") or [] for word in line):
         return None
-    lines = _listed(
-        "podman", ["--filter", "label=PODMAN_SYSTEMD_UNIT=%s" % unit["name"], "--format", "{{.Names}}"], notes
-    )
+    options = ["--filter", "label=PODMAN_SYSTEMD_UNIT=%s" % unit["name"], "--format", "{{.Names}}"]
+    lines = _listed("podman", options, unit, notes)
     names = [line for line in lines if NAME.match(line)]
-    return Container("podman", names[0], found_by="its label names %s" % unit["name"]) if names else None
+    return _container("podman", names[0], unit, "its label names %s" % unit["name"]) if names else None
 
 
 def _by_cgroup(unit: Dict[str, Any]) -> Optional[Container]:
@@ -172,7 +171,7 @@ def _by_cgroup(unit: Dict[str, Any]) -> Optional[Container]:
             if words and os.path.basename(words[0]) == "conmon":
                 name = option(words, "-n") or option(words, "-c") or ""
                 if NAME.match(name):
-                    return Container("podman", name, found_by="its monitor runs in %s" % unit["name"])
+                    return _container("podman", name, unit, "its monitor runs in %s" % unit["name"])
     return None
 
 
@@ -186,10 +185,16 @@ def option(words: Sequence[str], name: str) -> Optional[str]:
     return None
 
 
-def _listed(engine: str, options: List[str], notes: Notes) -> List[str]:
+def _listed(engine: str, options: List[str], unit: Dict[str, Any], notes: Notes) -> List[str]:
     """Lines of ``ps --all``, the newest container first; none where the engine cannot be asked."""
     try:
-        return ask(engine, ["ps", "--all", "--no-trunc"] + options, notes, 3.0).splitlines()[:200]
+        return ask(_container(engine, "", unit), ["ps", "--all", "--no-trunc"] + options, notes, 3.0).splitlines()[:200]
     except NoValue as why:
         notes.remark("%s: %s" % (engine, why.reason))
         return []
+
+
+def _container(engine: str, name: str, unit: Dict[str, Any], found_by: str = "") -> Container:
+    """A container that a unit runs: one of the account that the unit runs as."""
+    account = str(first_of(unit.get("properties"), "User", ""))
+    return Container(engine, name, found_by=found_by, account=account)

@@ -22,7 +22,7 @@ EVENTS = ("die", "died", "oom", "kill", "start", "stop", "restart", "health_stat
 def state_of(container: Container, notes: Notes) -> Dict[str, Any]:
     """What the engine knows of a container. Raises Absent (with similar names among the remarks), Denied, TimedOut, Failed."""
     try:
-        found = ask_json(container.client, ["container", "inspect", container.name], notes)
+        found = ask_json(container, ["container", "inspect", container.name], notes)
     except Absent:
         _remark_similar(container, notes)
         raise
@@ -49,6 +49,7 @@ def described(container: Container, inspected: Dict[str, Any], notes: Notes) -> 
         "name": str(inspected.get("Name") or container.name).lstrip("/"),
         "id": str(inspected.get("Id") or ""),
         "found_by": container.found_by,
+        "account": container.account,
         "image": str(inspected.get("ImageName") or config.get("Image") or ""),
         "image_id": str(inspected.get("Image") or ""),
         "created": _text(inspected.get("Created")),
@@ -170,7 +171,7 @@ def _image(container: Container, image: str, notes: Notes) -> Dict[str, Any]:
     if not image or image.startswith("-"):
         return {}
     try:
-        found = ask_json(container.client, ["image", "inspect", image], notes, 2.0)
+        found = ask_json(container, ["image", "inspect", image], notes, 2.0)
     except NoValue as why:
         notes.remark("the image is not described: " + why.reason)
         return {}
@@ -192,7 +193,7 @@ def _runtimes(container: Container, notes: Notes) -> Optional[List[str]]:
     if container.engine != "docker":
         return None
     try:
-        found = ask_json("docker", ["info", "--format", "{{json .Runtimes}}"], notes, 2.0)
+        found = ask_json(container, ["info", "--format", "{{json .Runtimes}}"], notes, 2.0)
     except NoValue as why:
         notes.remark(why.reason)
         return None
@@ -202,7 +203,7 @@ def _runtimes(container: Container, notes: Notes) -> Optional[List[str]]:
 def _remark_similar(container: Container, notes: Notes) -> None:
     """Remarks the containers of a like name, for who mistyped it."""
     try:
-        known = ask(container.client, ["ps", "--all", "--format", "{{.Names}}"], notes, 2.0).split()
+        known = ask(container, ["ps", "--all", "--format", "{{.Names}}"], notes, 2.0).split()
     except NoValue:
         return
     like = [name for name in known if container.name.lower() in name.lower()]
@@ -222,7 +223,7 @@ def events_of(container: Container, notes: Notes) -> List[Dict[str, Any]]:
     end = ["--stream=false"] if container.engine == "podman" else ["--until", "0s"]
     options = ["events", "--since", "24h"] + end + ["--filter", "container=" + container.name, "--format", "{{json .}}"]
     found = []
-    for line in ask(container.client, options, notes, 2.5).splitlines()[-2000:]:
+    for line in ask(container, options, notes, 2.5).splitlines()[-2000:]:
         try:
             event = mapping(json.loads(line))
         except (ValueError, RecursionError):

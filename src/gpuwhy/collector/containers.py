@@ -5,9 +5,10 @@ from typing import Any, Dict, List, Optional
 from gpuwhy.collector import container_log as logs
 from gpuwhy.collector import container_state as states
 from gpuwhy.collector import pods
+from gpuwhy.collector.allowing import joining
 from gpuwhy.collector.container_of import container_of
 from gpuwhy.collector.engines import KUBERNETES, Container, mapping
-from gpuwhy.collector.probing import Absent, Notes, Request
+from gpuwhy.collector.probing import Absent, Denied, Notes, Request
 
 OUTSIDE = ("container_state", "container_log", "container_events")
 
@@ -21,11 +22,14 @@ def container_state(
     """What the engine knows of the container that was named, or that the failing unit runs."""
     container = container_of(request, notes, unit, candidates)
     notes.subject = container.subject
-    if container.engine == KUBERNETES:
-        value = pods.state_of(container, notes)
-        notes.subject = container.subject
-        return value
-    return states.state_of(container, notes)
+    try:
+        value = (pods if container.engine == KUBERNETES else states).state_of(container, notes)
+    except Denied:
+        if container.engine != KUBERNETES:
+            notes.deny("the containers of %s" % container.engine, *joining(container.engine))
+        raise
+    notes.subject = container.subject
+    return value
 
 
 def container_log(_request: Request, notes: Notes, state: Optional[Dict[str, Any]]) -> Dict[str, Any]:
@@ -58,4 +62,4 @@ def known(state: Optional[Dict[str, Any]]) -> Container:
         raise Absent("no container is examined")
     if state["engine"] == KUBERNETES:
         return Container(KUBERNETES, state["name"], state["namespace"], state["container"])
-    return Container(state["engine"], state["name"])
+    return Container(state["engine"], state["name"], account=str(state.get("account") or ""))

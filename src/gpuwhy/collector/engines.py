@@ -2,11 +2,14 @@
 
 import json
 import os
+import pwd
 import re
+import sys
 from typing import Any, Dict, List, Optional
 
 from gpuwhy.collector import commands
 from gpuwhy.collector.probing import Absent, Denied, Failed, Notes, TimedOut
+from gpuwhy.collector.user_managers import AS_OWNER
 
 ENGINES = ("docker", "podman", "nerdctl")
 
@@ -29,14 +32,20 @@ ERROR = re.compile(r"^(?:Error|Unable to|The connection|Cannot|permission denied
 
 
 class Container:
-    """Which container is examined, and how its engine is asked. For a pod ``inner`` is the container in it."""
+    """Which container is examined, and how its engine is asked. For a pod ``inner`` is the container in it.
 
-    def __init__(self, engine: str, name: str, namespace: str = "", inner: str = "", found_by: str = "") -> None:
+    ``account`` owns the containers of a rootless podman: its units run as it, and nobody else's podman knows them.
+    """
+
+    def __init__(
+        self, engine: str, name: str, namespace: str = "", inner: str = "", found_by: str = "", account: str = ""
+    ) -> None:
         self.engine = engine
         self.name = name
         self.namespace = namespace
         self.inner = inner
         self.found_by = found_by
+        self.account = account
 
     @property
     def client(self) -> str:
@@ -73,6 +82,39 @@ def requested(request: Dict[str, Any]) -> Optional[Container]:
     return Container(engine, name, namespace, inner)
 
 
+class Client:
+    """How an engine's client is started: the words before its own arguments, and its environment."""
+
+    def __init__(self, container: Container) -> None:
+        """Raises Absent where there is no such client."""
+        self.words = [find(container.client)]
+        self.environment = environment()
+        owner = _other_owner(container)
+        if owner is not None:
+            python = sys.executable or "/usr/bin/python3"
+            ids = [str(owner.pw_uid), str(owner.pw_gid)]
+            self.words = [python, "-I", "-S", "-B", "-c", "import os;os.chdir('/');" + AS_OWNER] + ids + self.words
+            self.environment = {
+                "PATH": ":".join(commands.DIRECTORIES),
+                "LC_ALL": "C",
+                "HOME": owner.pw_dir,
+                "USER": owner.pw_name,
+                "XDG_RUNTIME_DIR": "/run/user/%d" % owner.pw_uid,
+            }
+
+
+def _other_owner(container: Container) -> Optional[pwd.struct_passwd]:
+    """The account that root becomes to see its containers; None where that is not needed."""
+    if container.engine != "podman" or not container.account or os.geteuid() != 0:
+        return None
+    try:
+        name = container.account
+        entry = pwd.getpwuid(int(name)) if name.isdigit() else pwd.getpwnam(name)
+    except (KeyError, OverflowError):
+        return None
+    return entry if entry.pw_uid else None
+
+
 def environment() -> Dict[str, str]:
     """That of the account: DOCKER_HOST, KUBECONFIG, and the PATH on which kubectl finds what logs in for it."""
     variables = {
@@ -92,21 +134,23 @@ def find(client: str) -> str:
     return path
 
 
-def ask(client: str, arguments: List[str], notes: Notes, timeout: float = 4.0) -> str:
-    """What the client prints. Raises Absent, Denied, TimedOut, Failed with its own words."""
-    output = commands.run(find(client), arguments, timeout=timeout, environment=environment())
-    notes.source(" ".join([client] + arguments)[:300])
+def ask(container: Container, arguments: List[str], notes: Notes, timeout: float = 4.0) -> str:
+    """What the engine's client prints. Raises Absent, Denied, TimedOut, Failed with its own words."""
+    client = Client(container)
+    words = client.words + arguments
+    output = commands.run(words[0], words[1:], timeout=timeout, environment=client.environment)
+    notes.source(" ".join([container.client] + arguments)[:300])
     if output.status == 0:
         return output.out
-    raise outcome(output.err or output.out, "%s ended with status %d" % (client, output.status))
+    raise outcome(output.err or output.out, "%s ended with status %d" % (container.client, output.status))
 
 
-def ask_json(client: str, arguments: List[str], notes: Notes, timeout: float = 4.0) -> Any:
+def ask_json(container: Container, arguments: List[str], notes: Notes, timeout: float = 4.0) -> Any:
     """As :func:`ask`, for a client that prints JSON."""
     try:
-        return json.loads(ask(client, arguments, notes, timeout))
+        return json.loads(ask(container, arguments, notes, timeout))
     except (ValueError, RecursionError) as error:
-        raise Failed("%s %s did not print JSON: %s" % (client, arguments[0], error))
+        raise Failed("%s %s did not print JSON: %s" % (container.client, arguments[0], error))
 
 
 def outcome(words: str, otherwise: str) -> Exception:

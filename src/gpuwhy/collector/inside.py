@@ -16,7 +16,7 @@ from typing import Any, Callable, Dict, Optional
 
 from gpuwhy.collector import commands
 from gpuwhy.collector.containers import known
-from gpuwhy.collector.engines import Container, environment, find, last_words, mapping
+from gpuwhy.collector.engines import Client, Container, last_words, mapping
 from gpuwhy.collector.probing import OK, Absent, Failed, NoValue, TimedOut
 
 LEAST = 1.0
@@ -44,22 +44,22 @@ class Inside:
 
     def __init__(self, container: Container, shell: str, request: Dict[str, Any]) -> None:
         """Starts it. Raises Absent, Failed."""
-        client = find(container.client)
+        client = Client(container)
         sent = program()
         self._buffer = b""
         self._errors = b""
         self._lock = threading.Lock()
         try:
             self._process = subprocess.Popen(
-                [client] + container.executing(["sh", "-c", shell]),
+                client.words + container.executing(["sh", "-c", shell]),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 start_new_session=True,
-                env=environment(),
+                env=client.environment,
             )
         except (OSError, ValueError) as error:
-            raise Failed("%s could not be started: %s" % (client, error))
+            raise Failed("%s could not be started: %s" % (container.client, error))
         commands.note_running(self._process.pid)
         self._outgoing = b"%d\n" % len(sent) + sent + json.dumps(request).encode("utf-8") + b"\n"
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
@@ -219,7 +219,9 @@ def look_inside(state: Dict[str, Any], request: Dict[str, Any], until: float, ou
 
 
 def _request_of(request: Dict[str, Any], left: float) -> Dict[str, Any]:
-    passed: Dict[str, Any] = {name: request[name] for name in ("life", "idle", "pid") if name in request}
+    # a unit or process that was named beside a container is one in it; without, it is the host's that led here
+    names = ("life", "idle") + (("unit", "pid") if request.get("container") else ())
+    passed: Dict[str, Any] = {name: request[name] for name in names if name in request}
     passed.update(deadline=left, is_inside=True)
     return passed
 

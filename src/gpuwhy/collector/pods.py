@@ -23,7 +23,7 @@ def state_of(container: Container, notes: Notes) -> Dict[str, Any]:
     Raises Absent (with similar names among the remarks), Denied, TimedOut, Failed. Settles ``container.inner``.
     """
     try:
-        pod = mapping(ask_json("kubectl", ["get", "pod", container.name, "-o", "json"] + container.scope(), notes, 6.0))
+        pod = mapping(ask_json(container, ["get", "pod", container.name, "-o", "json"] + container.scope(), notes, 6.0))
     except Absent:
         _remark_similar(container, notes)
         raise
@@ -100,7 +100,7 @@ def events_of(container: Container, notes: Notes) -> List[Dict[str, Any]]:
     """What the cluster tells of the pod, oldest first: scheduling, image, mounts, probes, restarts."""
     fields = "involvedObject.kind=Pod,involvedObject.name=" + container.name
     arguments = ["get", "events", "--field-selector", fields, "-o", "json"] + container.scope()
-    found = mapping(ask_json("kubectl", arguments, notes, 5.0))
+    found = mapping(ask_json(container, arguments, notes, 5.0))
     return events_in(found)
 
 
@@ -249,7 +249,7 @@ def _shared_memory(container: Dict[str, Any], spec: Dict[str, Any]) -> Optional[
 def _remark_similar(container: Container, notes: Notes) -> None:
     """Remarks the pods of a like name, for who mistyped it or named an older one of a deployment."""
     try:
-        known = ask("kubectl", ["get", "pods", "-o", "name"] + container.scope(), notes, 4.0).split()
+        known = ask(container, ["get", "pods", "-o", "name"] + container.scope(), notes, 4.0).split()
     except NoValue:
         return
     names = [each.rpartition("/")[2] for each in known]
