@@ -171,3 +171,10 @@ def test_a_users_unit_is_changed_in_the_users_own_folder(scratch: Scratch, site:
     made = plan(env("ARCH_LIST", "12.0a"), site, msgspec.structs.replace(SETTING, is_user_unit=True))
     assert made.files[0].path.endswith(f"/.config/systemd/user/{UNIT}.d/50-gpuwhy-ARCH_LIST.conf")
     assert next(iter(made.commands())) == "systemctl --user daemon-reload"
+
+
+def test_a_unit_that_systemd_does_not_know_there_is_not_changed(scratch: Scratch, site: Site) -> None:
+    (scratch.systemd / "properties").write_text("LoadState=not-found\nActiveState=inactive\n")
+    assert "does not know" in refusal(env("ARCH_LIST", "12.0a"), site)
+    user_unit = msgspec.structs.replace(SETTING, is_user_unit=True)
+    assert "it is another user's" in refusal(env("ARCH_LIST", "12.0a"), site, user_unit)

@@ -51,6 +51,8 @@ def _plan(remedy: Remedy, setting: Setting, site: Site) -> Plan | NotApplied:
     if TOKEN.search(remedy.value):
         return NotApplied("its value was taken out of the report as a secret", remedy.commands)
     look = site.look((), setting.unit, _manager(setting))
+    if look.unit.get("LoadState") == "not-found" or not look.unit:
+        return NotApplied(_why_unknown(setting, look), remedy.commands)
     asked = change_of(remedy, setting, SystemdUnit(setting))
     if remedy.commands and remedy.commands != asked.commands:
         return NotApplied("it takes more than a setting of the unit", remedy.commands)
@@ -133,6 +135,15 @@ def _with_start_command(setting: Setting, look: Look) -> Setting:
 
 def _repeats_the_start_command(drop_in: DropIn) -> bool:
     return any(line.startswith("ExecStart=") for line in drop_in.lines)
+
+
+def _why_unknown(setting: Setting, look: Look) -> str:
+    if setting.is_user_unit:
+        return (
+            f"the systemd manager of {look.user} does not know {setting.unit}: it is another user's, "
+            "who must be logged in for it (gpuwhy fix USER@HOST)"
+        )
+    return f"systemd does not know {setting.unit} there, or gave no answer"
 
 
 def _why_not_repeated(look: Look, setting: Setting) -> str:
