@@ -22,6 +22,8 @@ def _absence(answer: Absence, verbose: bool) -> Iterator[Line]:
         reached = extent(package)
     if answer.is_absent:
         yield f"No reachable read of {answer.name} in {named}: {reached}", ANSWER
+    elif not answer.is_decided:
+        yield f"No read of {answer.name} in what was looked at of {named}, which is not all that could hold one: {reached}", ANSWER  # fmt: skip
     else:
         yield f"{named} reads {answer.name}; {reached}", ANSWER
     for each in answer.occurrences if verbose else [one for one in answer.occurrences if one.kind != "other"][:20]:

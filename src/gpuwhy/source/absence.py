@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 
 from gpuwhy.source.answers import Absence, Occurrence, Scope, Spot
 from gpuwhy.source.cache import Cache
-from gpuwhy.source.environment import Environment, Touch
+from gpuwhy.source.environment import ENVIRONMENT_WORDS, Environment, Touch
 from gpuwhy.source.exceptions import spot_of
 from gpuwhy.source.resolving import Resolver
-from gpuwhy.source.roots import Root, UnreadableError
+from gpuwhy.source.roots import FedRoot, Root, UnreadableError
 from gpuwhy.source.scopes import module_of
 from gpuwhy.source.tracing import FOLLOWED, read_package
 from gpuwhy.source.trees import Tree, Trees, module_name, uncollected
@@ -43,7 +43,11 @@ class _Search:
         self.trees = trees
         self.tree = tree
         self.name = name
-        self.reachable, self.dynamic_imports = reachable_modules(tree)
+        self.is_fed = isinstance(tree.root, FedRoot) and not tree.root.is_complete
+        # which modules import one that is not here is not known: each counts as reachable
+        self.reachable, self.dynamic_imports = (
+            (frozenset(map(module_name, tree.known)), ()) if self.is_fed else reachable_modules(tree)
+        )
 
     def answer(self) -> Absence:
         touches = [touch for touch in Environment(Resolver(self.trees)).catalogue() if self._is_here(touch)]
@@ -58,8 +62,9 @@ class _Search:
         live = [each for each in reads if each.is_reachable]
         return Absence(
             name=self.name,
-            is_absent=not live,
-            files=len(self.tree.files),
+            is_absent=not live and self._is_decided(),
+            is_decided=bool(live) or self._is_decided(),
+            files=len(self.tree.known),
             reachable=len(self.reachable),
             occurrences=(*named, *others)[:_MAX_LISTED],
             dynamic_reads=tuple(sorted(dynamic, key=lambda each: not each.is_reachable))[:_MAX_LISTED],
@@ -67,6 +72,12 @@ class _Search:
             caveats=tuple(self._caveats(reads, dynamic, whole)),
             scope=Scope(tuple(read_package(tree) for tree in self.trees), outside=tuple(sorted(self.trees.outside))),
         )
+
+    def _is_decided(self) -> bool:
+        """Whether all files that spell the name, and all that touch the environment, are here."""
+        root = self.tree.root
+        asked = [(self.name,), *((word,) for word in ENVIRONMENT_WORDS)]
+        return not isinstance(root, FedRoot) or all(root.has_all_with(words) for words in asked)
 
     def _is_here(self, touch: Touch) -> bool:
         return module_of(touch.node).name.partition(".")[0] == self.tree.package
@@ -97,8 +108,12 @@ class _Search:
             yield "the whole environment is copied, iterated or handed on: child processes (nvcc, ninja) see every variable"
         if self.dynamic_imports:
             yield f"{len(self.dynamic_imports)} reachable modules import others by a name that is made at run time"
-        if not self.tree.root.is_complete:
-            yield "not all files of the package were at hand"
+        if self.is_fed:
+            yield "which of its modules import which was not worked out, for want of the files: each counts as reachable"
+        if not self._is_decided():
+            yield f"not every file that holds {self.name} or touches the environment was at hand"
+        elif not self.tree.root.is_complete:
+            yield "files that hold neither the name nor a word for the environment were not fetched"
         if self.tree.root.left_out:
             yield f"{len(self.tree.root.left_out)} files were not read"
         if self.tree.not_understood:

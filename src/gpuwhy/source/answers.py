@@ -222,6 +222,7 @@ class Absence(msgspec.Struct, frozen=True):
     """Whether an environment variable is read, with all that limits the answer.
 
     ``is_absent``: no reachable read was found, and ``caveats`` is the complete list of why that might be wrong.
+    Without ``is_decided`` no read was found either, but not every file that could hold one was at hand.
     """
 
     name: str
@@ -233,6 +234,7 @@ class Absence(msgspec.Struct, frozen=True):
     whole_environment: tuple[Occurrence, ...]
     caveats: tuple[str, ...]
     scope: Scope
+    is_decided: bool = True
 
 
 class FoundSymbol(msgspec.Struct, frozen=True):

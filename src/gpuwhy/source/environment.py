@@ -22,6 +22,8 @@ _WHOLE = frozenset({"copy", "items", "keys", "values"})
 _ENVIRON = ("os.environ", "os.environb")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,118}")
 _MAX_WRAPPER_CALLS = 4000
+ENVIRONMENT_WORDS = ("environ", "getenv", "environb")
+"""A file that touches the environment by itself spells one of them."""
 
 
 class Touch:
@@ -279,7 +281,7 @@ class Environment:
 
     def _suspects(self, tests: bool) -> Iterator[ast.AST]:
         seen: set[int] = set()
-        for word in ("environ", "getenv", "environb"):
+        for word in ENVIRONMENT_WORDS:
             for scope in self._resolver.trees.units(word, tests=tests):
                 if id(scope) in seen or (scope.facts is not None and not _is_suspect(scope.facts, scope.module.facts)):
                     continue

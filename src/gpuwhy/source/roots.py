@@ -178,6 +178,11 @@ class FedRoot:
             self._wanted[path] = None
         return False
 
+    def has_all_with(self, words: Sequence[str]) -> bool:
+        """Whether every installed file with the words is here: else nothing can be said of those that are not."""
+        del words
+        return self.is_complete
+
     @property
     def listed(self) -> frozenset[str]:
         """The paths that are known to be installed, here or not."""

@@ -21,10 +21,12 @@ class TargetError(Exception):
 
 
 class Query(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Of a ``search``: files that hold all ``words``, and in which ``pattern`` (a regular expression over bytes) is found."""
+    """Of a ``search``: files that hold all ``words``, and in which ``pattern`` (a regular expression over bytes) is found.
+    Where more than ``most`` do, they are only counted."""
 
     words: tuple[str, ...] = ()
     pattern: str = ""
+    most: int = 80
 
 
 class Ask(msgspec.Struct, frozen=True, omit_defaults=True):
