@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -106,6 +109,20 @@ def test_a_running_container_is_seen_from_inside_and_outside_and_left_as_it_was(
     assert probes["host.system"]["subject"] == "host"
     assert probes["system"]["value"]["host"] != probes["host.system"]["value"]["host"]
     assert next(entry[5] for entry in probes["container_log"]["value"]["entries"]) == "serving"
+
+
+def test_a_cut_in_the_middle_leaves_no_process_inside(docker: Engine, tmp_path: Path) -> None:
+    processes = processes_of(docker, "lab-running")
+    collecting = subprocess.Popen(
+        [sys.executable, "-m", "gpuwhy", "collect", "docker:lab-running", "-o", str(tmp_path / "x.gpuwhy")],
+        env={**os.environ, **docker.variables, "PATH": engines.PATH},
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    wait_for(lambda: processes_of(docker, "lab-running") != processes, 30, "the collector runs inside")
+    collecting.kill()
+    collecting.wait()
+    wait_for(lambda: processes_of(docker, "lab-running") == processes, 20, "no process of ours is left inside")
 
 
 def test_a_secret_of_the_environment_is_one_token_in_log_and_inspect(docker: Engine, tmp_path: Path) -> None:
