@@ -21,13 +21,14 @@ MOST_BYTES = 4 << 20
 """Of one file; what is larger is data, and named."""
 
 MOST_FOUND = 80
-"""Paths of one answer: where more files have it they are only counted. A listing may have all."""
+"""Paths of one answer: where more files have it they are only counted. A query may say otherwise (``most``); a listing has
+all."""
 
 MOST_QUERIES = 400
 
 SECONDS = 20.0
 
-Query = Tuple[List[bytes], Optional["Pattern[bytes]"]]
+Query = Tuple[List[bytes], Optional["Pattern[bytes]"], int]
 
 _MANY = 150
 """Different words from which on taking a file apart into all its words is faster than looking for each."""
@@ -51,11 +52,11 @@ def search(path: str, request: Dict[str, Any]) -> Dict[str, Any]:
     until = time.monotonic() + SECONDS
     files, is_complete = 0, True
     by_word: Dict[bytes, List[int]] = {}
-    for number, (words, _) in enumerate(queries):
+    for number, (words, _, _) in enumerate(queries):
         if words:
             by_word.setdefault(max(words, key=len), []).append(number)
-    listings = [number for number, (words, _) in enumerate(queries) if not words]
-    wanted = {word for words, _ in queries for word in words}
+    listings = [number for number, (words, _, _) in enumerate(queries) if not words]
+    wanted = {word for words, _, _ in queries for word in words}
     for file in _python_files(path, left_out):
         if files >= MOST_FILES or time.monotonic() > until:
             is_complete = False
@@ -74,7 +75,7 @@ def search(path: str, request: Dict[str, Any]) -> Dict[str, Any]:
     if not files:
         raise Absent("%s: no Python file" % path)
     answers: List[Dict[str, Any]] = [
-        {"count": len(each), "paths": sorted(each) if len(each) <= MOST_FOUND or not query[0] else []}
+        {"count": len(each), "paths": sorted(each) if len(each) <= query[2] or not query[0] else []}
         for each, query in zip(found, queries)
     ]
     return {
@@ -97,9 +98,10 @@ def _query(asked: Any) -> Query:
     if not isinstance(asked, dict):
         raise Failed("a query is a mapping")
     words = [str(word).encode("utf-8", "replace") for word in _listed(asked.get("words", []))]
-    pattern = asked.get("pattern")
+    pattern, most = asked.get("pattern"), asked.get("most")
     try:
-        return words, re.compile(str(pattern).encode("utf-8", "replace")) if pattern else None
+        compiled = re.compile(str(pattern).encode("utf-8", "replace")) if pattern else None
+        return words, compiled, most if isinstance(most, int) else MOST_FOUND
     except re.error as error:
         raise Failed("the pattern %r is none: %s" % (pattern, error))
 
@@ -122,7 +124,7 @@ def _stands_alone(text: bytes, word: bytes) -> bool:
 
 
 def _holds(text: bytes, there: Set[bytes], query: Query) -> bool:
-    words, pattern = query
+    words, pattern, _ = query
     return all(word in there for word in words) and (pattern is None or pattern.search(text) is not None)
 
 

@@ -9,12 +9,15 @@ from typing import Any
 import msgspec
 
 from gpuwhy.source import FedRoot
+from gpuwhy.source.environment import ENVIRONMENT_WORDS
 from gpuwhy.source.roots import SourceFile, content_hash
 from gpuwhy.source.trees import is_test
 from gpuwhy.targets import Query, Reply
 
 MOST_HOLDING = 60
 """Files with one word that are fetched; of a word in more of them the others are told as not looked at."""
+_MOST_TOUCHING = 500
+"""The same for files that touch the environment: of those none may be missed."""
 LISTING = Query()
 """Asks for the paths of all Python files of a package."""
 
@@ -78,15 +81,24 @@ class RemotePackage(FedRoot):
         if reason and path in self._listing:
             self.limits[f"{path} was not fetched: {reason}"] = None
 
+    def has_all_with(self, words: Sequence[str]) -> bool:
+        query = _query(words, None)
+        if query not in self._answers:
+            self._questions[query] = None
+            return False
+        count, paths = self._answers[query]
+        missing = [path for path in paths if path not in self._texts and not is_test(path)]
+        return self.is_searched_whole and count == len(paths) and not missing
+
     def search(self, words: Sequence[str], spelled: re.Pattern[bytes] | None = None) -> int:
-        query = Query(tuple(words), spelled.pattern.decode() if spelled is not None else "")
+        query = _query(words, spelled)
         if query not in self._answers:
             self._questions[query] = None
             return 0
         count, paths = self._answers[query]
         # what stands in tests is looked at only where the word is rare: then it tells of the word's meaning
         chosen = [path for path in paths if count <= MOST_HOLDING // 4 or not is_test(path)]
-        if len(chosen) > MOST_HOLDING or count > len(paths):
+        if len(chosen) > query.most or count > len(paths):
             what = " and ".join(query.words)
             self.limits[f"{count} files of {self.package} hold {what}: those that are not here were not looked at"] = None  # fmt: skip
         else:
@@ -143,3 +155,8 @@ class RemotePackage(FedRoot):
         if reply.status != "absent":
             self.is_searched_whole = False
             self.limits[f"{self.package} was not searched for words: {reply.reason or reply.status}"] = None
+
+
+def _query(words: Sequence[str], spelled: re.Pattern[bytes] | None) -> Query:
+    most = _MOST_TOUCHING if len(words) == 1 and words[0] in ENVIRONMENT_WORDS else MOST_HOLDING
+    return Query(tuple(words), spelled.pattern.decode() if spelled is not None else "", most)
