@@ -8,14 +8,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from tests.lab.conftest import MOUNTS
 from tests.lab.fixing import answered, cut, gpuwhy, start_gpuwhy
 from tests.lab.gpu_host import GAVE_UP, SERVING, GpuHost, booted, wait_for
+from tests.lab.reaching import add_account, as_account
 
 from gpuwhy.model.remedy import Remedy
 from gpuwhy.remedies import Setting
-from gpuwhy.remedies.applying.plan import Plan
+from gpuwhy.remedies.applying.plan import NotApplied, Plan
 from gpuwhy.remedies.applying.planning import plan_for
 from gpuwhy.remedies.applying.site import Site
 from gpuwhy.targets.ssh import SshTarget
@@ -214,3 +216,34 @@ def test_systemd_reads_what_was_written_to_the_letter(host: GpuHost, monkeypatch
     assert "ARCH=9.0" in process_file("environ")
     assert host.run("ls -d /etc/systemd/system/odd.service.d", check=False).returncode != 0
     assert host.run("grep -r sk-01 /var/lib/gpuwhy", check=False).returncode == 1
+
+
+def test_a_users_own_unit_is_changed_without_root(host: GpuHost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GPUWHY_SSH_OPTIONS", host.ssh_options)
+    add_account(host, "alice")
+    unit = "[Service]\nEnvironmentFile=%h/values\nExecStart=/usr/bin/sleep 1000000\n"
+    host.write("/home/alice/.config/systemd/user/own.service", unit)
+    host.write("/home/alice/values", "ARCH=9.0\n")
+    host.run("chown -R alice /home/alice/.config /home/alice/values")
+    as_account(host, "alice", "systemctl --user daemon-reload")
+    as_account(host, "alice", "systemctl --user start own")
+    before = host.run("ls -lRA --time-style=+ /home/alice/.config").stdout
+    setting = Setting(kind="systemd", unit="own.service", is_user_unit=True, environment_files=("/home/alice/values",))
+    remedy = Remedy(kind="env", name="ARCH", value="12.0a", summary="")
+
+    with Site(SshTarget(host.ssh_destination)) as of_root:
+        refused = plan_for(remedy, setting, of_root)
+        assert isinstance(refused, NotApplied)
+        assert "it is another user's" in refused.why
+    with Site(SshTarget(f"alice@{host.ssh_destination}")) as site:
+        plan = plan_for(remedy, setting, site)
+        assert isinstance(plan, Plan), plan
+        outcome = site.apply(plan, {}, grace=1.0)
+        assert outcome.stability is not None, outcome
+        assert outcome.stability.is_stable, outcome.stability
+        assert site.look().history == "/home/alice/.local/state/gpuwhy/history"
+        assert site.undo().status == "undone"
+        refused = plan_for(remedy, msgspec.structs.replace(setting, unit=UNIT, is_user_unit=False), site)
+        assert isinstance(refused, NotApplied)
+        assert "permission denied" in refused.why
+    assert host.run("ls -lRA --time-style=+ /home/alice/.config").stdout == before
