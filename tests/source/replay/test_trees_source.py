@@ -83,6 +83,14 @@ def test_what_was_taken_out_decides_nothing(body: str) -> None:
     assert isinstance(replay(source, "pkg.a:go", {}).outcome, NotModelled)
 
 
+def test_a_deep_file_in_which_something_was_taken_out_is_not_replayed() -> None:
+    root = FedRoot("pkg")
+    root.feed({"pkg/a.py": f"x = hidden_1 + {' + '.join('1' * 700)}\ndef go():\n    return 1\n".encode()})
+    source = TreesSource(Trees({"pkg": root}, lambda name: name == "pkg"), cut=re.compile(r"\bhidden_\d"))
+    assert isinstance(replay(source, "pkg.a:go", {}).outcome, NotModelled)
+    assert source.refused == {"pkg/a.py": "a very deep expression"}
+
+
 def test_a_variable_that_is_set_and_not_known_is_needed() -> None:
     root = FedRoot("pkg")
     root.feed(

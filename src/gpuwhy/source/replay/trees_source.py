@@ -83,7 +83,10 @@ class TreesSource:
         parsed = parse(text)
         if self._cut is None or parsed.tree is None or self._cut.search(text) is None:
             return parsed
-        return msgspec.structs.replace(parsed, tree=_CuttingOut(self._cut).visit(parsed.tree))
+        try:
+            return msgspec.structs.replace(parsed, tree=_CuttingOut(self._cut).visit(parsed.tree))
+        except RecursionError:
+            return Parsed(None, reason="a very deep expression")
 
     def _is_wanted(self, name: str) -> bool:
         tree = self._trees.tree_of(name)
