@@ -107,6 +107,7 @@ def test_applied_the_service_runs_and_undone_it_fails_again(scratch: Scratch, nu
     assert done.return_value == 0, done.output
     assert "reached rung e: active" in done.stdout
     assert "unproven: facts" in done.stdout
+    assert "gpuwhy undo local 1\n" in done.stdout
     assert scratch.text(DROP_IN) == '[Service]\nEnvironment="FLASHINFER_CUDA_ARCH_LIST=12.0a"\n'
     listed = run(history, "local")
     assert "verified" in listed.stdout

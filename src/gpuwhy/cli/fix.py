@@ -133,7 +133,7 @@ def _fixed(
             return FAILURE
         with told_steps(form) as (on_step, on_rung):
             result = try_remedy(choice, diagnosis, site, trying, on_step, on_rung)
-    answer.tell(fix.tried(result))
+    answer.tell(fix.tried(result, host.name))
     if result.verification.refuted is not None and number < len(offered):
         answer.tell(fix.what_next(host.name, diagnosis.incident.unit, offered[number]))
     answer.end(choice, result)

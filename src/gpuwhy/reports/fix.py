@@ -98,8 +98,8 @@ def rung_line(rung: Rung) -> str:
     return plain(f"verify {rung.letter} ({rung.name}): {rung.outcome}{words}")[:300]
 
 
-def tried(result: Tried) -> Iterator[Row]:
-    """What came of it."""
+def tried(result: Tried, where: str) -> Iterator[Row]:
+    """What came of it, and the way back."""
     yield Row("")
     outcome, plan = result.outcome, result.choice.plan
     title = plan.title if isinstance(plan, Plan) else result.choice.remedy.name
@@ -122,7 +122,8 @@ def tried(result: Tried) -> Iterator[Row]:
         yield Row(f"Applied: {title}", style="answer")
     yield from verified(result.verification)
     if outcome is not None and outcome.record is not None and result.is_in_force and outcome.status != "unchanged":
-        yield Row(f"change {outcome.record.id}; take it back with: gpuwhy undo WHERE {outcome.record.id}", 2, "note")
+        yield Row(f"change {outcome.record.id}; take it back with:", 2, "note")
+        yield Row(f"gpuwhy undo {shlex.quote(where)} {outcome.record.id}", 4, "command")
 
 
 def verified(verification: Verification) -> Iterator[Row]:
