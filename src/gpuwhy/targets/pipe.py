@@ -264,7 +264,7 @@ class PipeConnection:
 
     def _reason(self) -> TargetError:
         """Why nothing came: the process's exit status and last words."""
-        end = time.monotonic() + 1.0
+        end = time.monotonic() + self._patience
         while self._stderr in self._selector.get_map() and time.monotonic() < end:
             self._exchange(end)
         if not self._is_open:

@@ -129,8 +129,8 @@ def _explain(destination: str, status: int | None, errors: str) -> TargetError:
             return TargetError(f"{destination}: {meaning} ({said})" if said else f"{destination}: {meaning}", filled)
     if status is None:
         return TargetError(
-            f"{destination} let us in and then gave no answer",
-            f"Check that a command comes back: ssh {destination} true",
+            f"{destination} gave no answer in time",
+            f"Does a command come back, and how soon? ssh {destination} true   (--timeout gives it longer)",
         )
     if "gpuwhy" in errors or "Traceback" in errors:
         return TargetError(f"the collector failed on {destination}: {said}")
