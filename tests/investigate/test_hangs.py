@@ -18,9 +18,12 @@ from gpuwhy.collector import hangs as collector
 from gpuwhy.investigate import examine, hangs
 from gpuwhy.investigate.hang_lines import amount_of, duration, log_of, named
 from gpuwhy.investigate.hang_states import waiting_of
+from gpuwhy.investigate.record import Record
 from gpuwhy.model.event import Log, LogLine
+from gpuwhy.model.fact import Facts
 from gpuwhy.model.finding import Certainty
 from gpuwhy.model.hang import Observation, Waiting
+from gpuwhy.model.incident import Incident
 from gpuwhy.remedies import prescribe
 from gpuwhy.reports import Detail
 from gpuwhy.reports.writing import render
@@ -203,6 +206,32 @@ def test_an_idle_server_is_not_stuck() -> None:
     with live.python(serving) as pid:
         found = waiting(seen_of(pid))
     assert (found.state, found.what) == ("idle", "requests")
+
+
+@pytest.mark.parametrize(
+    ("call", "state"), [("epoll_wait", "idle"), ("futex", "unclear"), ("clock_nanosleep", "unclear")]
+)
+def test_what_listens_is_only_called_idle_in_the_call_of_an_event_loop(call: str, state: str) -> None:
+    """A rank that waits for the others listens too."""
+    thread = {"tid": 7, "state": "S", "call": call}
+    process = {"pid": 7, "command": ["python", "serve.py"], "state": "S", "own": True, "threads": [thread]}
+    listening = {"pid": 7, "inode": 4, "state": "LISTEN", "local": "0.0.0.0:29500", "peer": "0.0.0.0:0"}
+    assert waiting(observed(processes=[process], connections=[listening])).state == state
+
+
+def test_a_word_in_the_path_of_a_frame_is_no_sign() -> None:
+    frames = [
+        {"function": "all_reduce", "path": "/v/torch/distributed/distributed_c10d.py", "line": 3252},
+        {"function": "<module>", "path": "/srv/hang/NCCL/deadlock_100%_GPU1.py", "line": 8},
+    ]
+    seen = observed(stacks=[{"pid": 7, "threads": [{"tid": 7, "name": "MainThread", "frames": frames}]}])
+    log = log_of(seen, 1000.0)
+    look = hangs.Look(seen, log, waiting_of(seen, log), 600.0)
+    diagnosis = hangs.concluded("local", look, Incident(logs=(), events=(), is_failure=False), Facts(), Record(), [])
+    assert diagnosis.waiting is not None
+    assert (diagnosis.waiting.state, diagnosis.waiting.what) == ("stuck", "collective")
+    assert not diagnosis.findings
+    assert diagnosis.incident.is_failure
 
 
 def test_a_server_that_does_not_accept_its_callers_is_stuck() -> None:

@@ -8,14 +8,21 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from tests.collector import live_processes as live
 from tests.lab.conftest import MOUNTS
 from tests.lab.examine import diagnose_inside, diagnose_over_ssh
-from tests.lab.gpu_host import GpuHost, booted, wait_for
+from tests.lab.gpu_host import LAB, GpuHost, booted, wait_for
 
+from gpuwhy.collector import hangs as collector
 from gpuwhy.investigate import examine, hangs
+from gpuwhy.investigate.hang_lines import log_of
+from gpuwhy.investigate.hang_states import waiting_of
 from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.model.hang import Waiting
+from gpuwhy.snapshot.hangs import observation_of
 from gpuwhy.targets import parse_where
 
 pytestmark = pytest.mark.lab
@@ -180,3 +187,44 @@ def test_an_ordinary_user_is_told_what_is_not_shown_to_him(host: GpuHost, held: 
     waiting = json.loads(done.stdout)["waiting"]
     assert waiting["state"] == "unclear", "what holds it up is in files that he may not look into"
     assert f"the open files, memory and system calls of process {waiter} are only for its user and for root" in waiting["remarks"]  # fmt: skip
+
+
+RANK = """
+import sys, time, datetime, torch, torch.distributed as distributed
+limit = datetime.timedelta(seconds=600)
+distributed.init_process_group("gloo", init_method="tcp://127.0.0.1:29511", world_size=2, rank=int(sys.argv[1]), timeout=limit)
+print("met", flush=True)
+if sys.argv[1] == "1":
+    distributed.all_reduce(torch.ones(4))
+time.sleep(600)
+"""
+
+
+def test_real_ranks_of_torch_that_wait_for_each_other(tmp_path: Path) -> None:
+    """On the machine itself: py-spy stands beside the Python of these tests."""
+    seed_python = str(LAB / "seed/bin/python")
+    script = tmp_path / "hang_rank.py"
+    script.write_text(RANK)
+    environment = {"GLOO_SOCKET_IFNAME": "lo", "PYTHONUNBUFFERED": "1"}
+    with live.running(seed_python, str(script), "0", environment=environment) as first:
+        live.until(lambda: "other ranks" in told(first.pid).headline, 60)
+        alone = told(first.pid)
+        with live.running(seed_python, str(script), "1", environment=environment) as second:
+            assert first.stdout is not None
+            assert first.stdout.readline() == "met\n"
+            live.until(lambda: "all_reduce" in told(second.pid).headline, 60)
+            reducing = examine(parse_where("local"), pid=second.pid).diagnosis
+    assert (alone.state, alone.what) == ("stuck", "peer")
+    assert "waits for the other ranks to come (in _create_c10d_store, rendezvous.py:" in alone.headline
+    assert "it listens on port 29511" in alone.headline
+    assert reducing.waiting is not None
+    assert (reducing.waiting.state, reducing.waiting.what) == ("stuck", "collective")
+    assert any(f"process {first.pid} (python " in each.quote for each in reducing.waiting.evidence), "the other rank"
+    assert not reducing.findings, "no GPU takes part, and nothing says why the other rank does not come"
+
+
+def told(pid: int) -> Waiting:
+    """What a process of this machine waits for, without the other questions."""
+    seen = observation_of(json.loads(json.dumps(collector.look(pid))))
+    assert seen is not None
+    return waiting_of(seen, log_of(seen, None))

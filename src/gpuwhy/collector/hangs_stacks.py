@@ -11,6 +11,7 @@ registered a handler dies of SIGUSR1, and nobody outside can know whether it has
 
 import json
 import os
+import sys
 from typing import Any, Dict, List, Optional
 
 from gpuwhy.collector import commands
@@ -26,11 +27,13 @@ BROKEN = "py-spy's answer is no list of threads"
 
 
 def find(pid: int) -> Optional[str]:
-    """A py-spy that may be run: in a folder of the system, or beside the Python of the process.
+    """A py-spy that may be run: in a folder of the system or of PATH, beside this Python, or beside that of the process.
 
     One that belongs to another user than root and the one who looks is left alone: root must not run what anybody wrote.
     """
     folders: List[str] = list(commands.DIRECTORIES)
+    folders += [folder for folder in os.environ.get("PATH", "").split(":") if folder.startswith("/")]
+    folders.append(os.path.dirname(sys.executable or "/usr/bin/python3"))
     try:
         folders.append(os.path.dirname(os.readlink("/proc/%d/exe" % pid)))
     except OSError:

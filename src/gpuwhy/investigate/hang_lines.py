@@ -36,6 +36,9 @@ STATES = {
     "Z": "ended, not collected by its parent", "X": "dead", "I": "idle", "P": "parked",
 }  # fmt: skip
 
+FRAME = "    "
+"""What stands in front of a frame of a Python stack."""
+
 MOST_PROCESSES = 24
 SHOWN_THREADS = 4
 LONGEST_NAME = 80
@@ -98,7 +101,7 @@ def _lines(seen: Observation) -> Iterator[tuple[Key | None, str]]:
         for python in stacks.threads:
             yield ("stack", (stacks.pid, python.tid)), f"{_python_thread(python)} of process {stacks.pid}:"
             for frame in python.frames:
-                yield None, f"    {frame.function} ({frame.path}:{frame.line})"
+                yield None, f"{FRAME}{frame.function} ({frame.path}:{frame.line})"
 
 
 def _process(process: WatchedProcess) -> str:

@@ -43,8 +43,13 @@ _COLLECTIVE_CALL = re.compile(
     re.IGNORECASE,
 )
 _MEETING_CODE = re.compile(
-    r"torch/distributed/(?:rendezvous|distributed_c10d)\.py$|rendezvous|TCPStore|stateless_process_group|gloo"
+    r"torch/distributed/rendezvous\.py$|stateless_process_group|torch/distributed/elastic/rendezvous"
 )
+_MEETING_CALL = re.compile(
+    r"init_process_group|_store_based_barrier|_new_process_group_helper|new_group|TCPStore|rendezvous"
+)
+_EVENT_LOOP = frozenset(("epoll_wait", "epoll_pwait", "accept", "accept4", "poll", "ppoll", "select", "pselect6"))
+"""System calls in which a server waits for its next request."""
 _LOADING_CODE = re.compile(
     r"safetensors|weight_utils|model_loader|load_model|modeling_utils\.py$|torch/serialization\.py$|gguf"
 )
@@ -417,7 +422,7 @@ def _waits_for_peer(view: View, process: WatchedProcess, connection: Connection,
     if connection.state == "SYN_SENT" and connection.retransmits:
         # the kernel asks again after 1, 2, 4 ... seconds
         since, since_is = float(2 ** min(connection.retransmits, 20) - 1), "at least"
-    meeting = " to meet the other ranks," if view.in_code(_MEETING_CODE) is not None else ""
+    meeting = " to meet the other ranks," if _is_meeting(view.frames(process.pid)) else ""
     return Waiting(
         pid=process.pid, state="stuck", what="peer",
         headline=f"{whose} waits{meeting} for {connection.peer}, {how}", since=since, since_is=since_is,
@@ -428,6 +433,53 @@ def _waits_for_peer(view: View, process: WatchedProcess, connection: Connection,
             view.log.evidence("stack", (process.pid, process.pid), "its Python stack"),
         ),
     )  # fmt: skip
+
+
+def _is_meeting(frames: Sequence[PythonFrame]) -> bool:
+    return any(_MEETING_CODE.search(frame.path) or _MEETING_CALL.search(frame.function) for frame in frames)
+
+
+def _ranks(view: View) -> Waiting | None:
+    """Its Python code stands where ranks meet, or in a collective operation, and nothing moves: others have not come."""
+    for process in view.seen.own:
+        frames = view.frames(process.pid)
+        if not frames or _moves(process):
+            continue
+        call = next(
+            (
+                each
+                for each in frames[:8]
+                if _COLLECTIVE_CODE.search(each.path) and _COLLECTIVE_CALL.search(each.function)
+            ),
+            None,
+        )
+        is_meeting = _is_meeting(frames)
+        if call is None and not is_meeting:
+            continue
+        whose = view.title if process.pid == view.seen.pid else f"process {process.pid} below {view.title}"
+        frame = frames[0] if call is None else call
+        where = f"(in {frame.function}, {frame.path.rpartition('/')[2]}:{frame.line})"
+        mine = [each for each in view.seen.connections if each.pid == process.pid]
+        ports = ", ".join(dict.fromkeys(each.local.rpartition(":")[2] for each in mine if each.state == "LISTEN"))
+        at = f"; it listens on port {ports}" if ports and is_meeting else ""
+        what = "for the other ranks to come" if is_meeting else "for the other ranks in a collective operation"
+        return Waiting(
+            pid=process.pid, state="stuck", what="peer" if is_meeting else "collective",
+            headline=f"{whose} waits {what} {where}{at}", since=process.age, since_is="at most",
+            evidence=view.all_of(
+                view.log.evidence("stack", (process.pid, process.pid), "its Python stack"),
+                view.log.evidence("process", process.pid, "it does nothing else"),
+                *_others(view, process),
+            ),
+        )  # fmt: skip
+    return None
+
+
+def _others(view: View, process: WatchedProcess) -> list[Evidence | None]:
+    """The processes of this host that it is connected to: one that stands elsewhere is the lead."""
+    mine = [each for each in view.seen.connections if each.pid == process.pid and each.state == "ESTABLISHED"]
+    others = [each for each in mine if each.peer_process is not None and not each.peer_process.own]
+    return [view.log.evidence("connection", each.inode, "a process that it is connected to") for each in others[:4]]
 
 
 def _callers(view: View) -> Waiting | None:
@@ -493,7 +545,10 @@ def _gpu_works(view: View) -> Waiting | None:
 def _idle(view: View) -> Waiting | None:
     """It listens, nobody waits for it, and all of it sleeps: a server without work."""
     listening = [each for each in view.seen.connections if each.state == "LISTEN"]
-    if not listening or any(_moves(each) for each in view.seen.own):
+    main = _main_thread(view.seen.asked)
+    # ranks of a distributed program listen too, and wait in other calls; without the call nothing is claimed
+    is_in_loop = main is not None and main.call in _EVENT_LOOP
+    if not listening or not is_in_loop or any(_moves(each) for each in view.seen.own):
         return None
     ports = ", ".join(dict.fromkeys(each.local.rpartition(":")[2] for each in listening[:6]))
     return Waiting(
@@ -531,6 +586,7 @@ def _unknown(view: View) -> Waiting:
             view.log.evidence("stack", (asked.pid, asked.pid), "its Python stack"),
             view.log.evidence("thread", (asked.pid, asked.pid), "where its main thread sleeps"),
             view.log.evidence("process", asked.pid, "nothing moved"),
+            *_others(view, asked),
         ),
     )  # fmt: skip
 
@@ -553,6 +609,7 @@ _ANSWERS: Sequence[Callable[[View], Waiting | None]] = (
     _loading,
     _kernel,
     _peer,
+    _ranks,
     _computing,
     _gpu_works,
     _callers,

@@ -14,7 +14,7 @@ import msgspec
 from gpuwhy.diagnosis import Judgement, completed, judge
 from gpuwhy.diagnosis.judging import deciding
 from gpuwhy.investigate.concluding import conclude
-from gpuwhy.investigate.hang_lines import KIND, ProcessLog, log_of, named
+from gpuwhy.investigate.hang_lines import FRAME, KIND, ProcessLog, log_of, named
 from gpuwhy.investigate.hang_states import waiting_of
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner
@@ -22,7 +22,7 @@ from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Event, Log, Process, Span
 from gpuwhy.model.evidence import Evidence, Place
 from gpuwhy.model.fact import Fact, Facts
-from gpuwhy.model.finding import Missing
+from gpuwhy.model.finding import Finding, Missing
 from gpuwhy.model.hang import Observation, Waiting
 from gpuwhy.model.incident import Incident
 from gpuwhy.snapshot import Snapshot, journal_entries
@@ -162,7 +162,7 @@ def concluded(
         ended=None,
         is_failure=waiting.state == "stuck",
     )
-    judgement = _judged(own, event, facts, record) if waiting.state in ("stuck", "unclear") else _NOTHING
+    judgement = _judged(own, event, look.log.log, facts, record) if waiting.state in ("stuck", "unclear") else _NOTHING
     diagnosis = conclude(
         where, own, judgement, completed(facts), record, notes=[*notes, *_earlier(incident, look)], waiting=waiting
     )
@@ -194,19 +194,25 @@ def _event(look: Look) -> Event:
     )
 
 
-def _judged(incident: Incident, event: Event, facts: Facts, record: Record) -> Judgement:
+def _judged(incident: Incident, event: Event, log: Log, facts: Facts, record: Record) -> Judgement:
     """What the catalogue says of it: only findings that rest on what was seen of the process now."""
     with record.step("which causes fit what the process waits for", f"{len(incident.logs)} logs") as step:
         judgement = judge(incident, completed(facts))
-        kept = tuple(each for each in judgement.findings if event.id in each.explains or _rests_on(each.evidence))
+        kept = tuple(each for each in judgement.findings if _rests_on(each, event, log))
         step.found = f"{judgement.considered} causes had a sign, {len(kept)} fit"
     if len(kept) == len(judgement.findings):
         return judgement
     return msgspec.structs.replace(judgement, findings=kept, decides=deciding(kept))
 
 
-def _rests_on(evidence: Sequence[Evidence]) -> bool:
-    return any(each.place is not None and each.place.source == KIND for each in evidence)
+def _rests_on(finding: Finding, event: Event, log: Log) -> bool:
+    """Whether a finding is about what was seen of the process; a word in the path of a frame is no sign of anything."""
+    frames = {line.number for line in log.lines if line.text.startswith(FRAME)}
+    places = [each.place for each in finding.evidence if each.place is not None]
+    seen = [place for place in places if place.source == KIND]
+    if not seen:
+        return event.id in finding.explains
+    return any(place.line not in frames for place in seen)
 
 
 def _facts(look: Look) -> Facts:

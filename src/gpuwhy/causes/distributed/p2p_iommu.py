@@ -189,6 +189,8 @@ _RANKS = re.compile(r"\bnranks (?!1\b)\d{1,5}\b|Connected all (?:rings|trees)")
 
 
 def _is_of_a_collective(match: Match) -> bool:
+    if match.sign == "hang" and match.place.source == "process":
+        return False  # the name of a file in a stack; what was seen of a process is said of its GPUs
     return not match.is_code and is_said_of_now(match.text) and not _OTHER_STAGE.search(match.text[:400])
 
 
