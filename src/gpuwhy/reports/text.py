@@ -12,10 +12,11 @@ from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Event
 from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.finding import Certainty, Finding, Link
-from gpuwhy.model.remedy import Remedy, Survives
+from gpuwhy.model.remedy import Remedy
 from gpuwhy.remedies import setting_of
 from gpuwhy.reports.condition import condition_rows, installed_rows
 from gpuwhy.reports.interface import Detail
+from gpuwhy.reports.remedy_words import change_of, survival_of
 from gpuwhy.reports.row import Row
 from gpuwhy.reports.waiting import stack_rows, waiting_rows
 
@@ -146,32 +147,8 @@ def _remedies(finding: Finding, detail: Detail, where: str) -> Iterator[Row]:
             yield Row(f"- {refused.what}: {refused.why}", 2, hang=2)
 
 
-_NAMED = frozenset({"env", "flag", "config", "package", "system-package"})
-"""Kinds whose name is what one types or looks for; of the others the summary says more than name and value."""
-_ACTS = {
-    "unset": "unset {}", "remove": "remove {}", "lower": "lower {}", "higher": "higher {}", "newer": "newer {}",
-    "older": "older {}", "rebuild": "rebuild {}", "reinstall": "reinstall {}", "install": "install {}",
-    "set": "{}", "": "{}",
-}  # fmt: skip
-"""Values that are an act, and how it is said."""
-
-
-def _change(remedy: Remedy) -> str:
-    """The change in one phrase: ``CUDA_HOME=/usr/local/cuda``, ``unset VLLM_PORT``, ``newer vllm``, or a sentence."""
-    name, value = remedy.name, remedy.value
-    if remedy.kind not in _NAMED:
-        return remedy.summary
-    if value in _ACTS:
-        return _ACTS[value].format(name)
-    if value.startswith("match:"):
-        return f"{name}, matching {value.removeprefix('match:')}"
-    if remedy.kind == "env" and " " not in value:
-        return f"{name}={value}"
-    return f"{name}: {value}" if remedy.kind in ("env", "config") else f"{name} {value}"
-
-
 def _remedy(remedy: Remedy, number: str, *, full: bool) -> Iterator[Row]:
-    change = _change(remedy)
+    change = change_of(remedy)
     unsure = "" if remedy.is_sure else "  (helps in some such cases)"
     yield Row(f"{number}{change}{unsure}", 2, "answer" if full and not number else "", 3)
     if change != remedy.summary:
@@ -182,7 +159,7 @@ def _remedy(remedy: Remedy, number: str, *, full: bool) -> Iterator[Row]:
         yield Row(command, 7, "command")
     if remedy.cost:
         yield Row(f"cost: {remedy.cost}; risk {remedy.risk}", 5, "note", 2)
-    survives = _survives(remedy.survives)
+    survives = survival_of(remedy.survives)
     if survives:
         yield Row(survives, 5, "note", 2)
     for limit in remedy.limits:
@@ -195,14 +172,6 @@ def _remedy(remedy: Remedy, number: str, *, full: bool) -> Iterator[Row]:
         yield Row("undo:", 5, "note")
         for command in remedy.undo:
             yield Row(command, 7, "command")
-
-
-def _survives(survives: Survives) -> str:
-    named = {"a restart": survives.restart, "an upgrade": survives.upgrade, "a reboot": survives.reboot}
-    kept = [name for name, value in named.items() if value]
-    lost = [name for name, value in named.items() if value is False]
-    parts = ([f"survives {', '.join(kept)}"] if kept else []) + ([f"is lost by {', '.join(lost)}"] if lost else [])
-    return "; ".join(parts)
 
 
 def _unrecognised(diagnosis: Diagnosis) -> Iterator[Row]:
