@@ -451,10 +451,17 @@ class Guard:
                 self.passes[number] = {}
 
     def _evaluated(self, number: int, local: dict[str, Any]) -> bool | None:
+        if any(isinstance(value, Iterator) and name in self.told[number]["text"] for name, value in local.items()):
+            # what the code has just gone through is used up
+            self.unknown.add(number)
+            return None
+        # one scope: the inside of a generator expression does not see the locals of eval
+        scope = Names(self.names)
+        scope.update(local)
         given = self.names["given of the trial"]
         given["asked"] = self.asked[number] = set()
         try:
-            return bool(eval(self.told[number]["text"], self.names, Local(local, self.names)))
+            return bool(eval(self.told[number]["text"], scope))
         except Exception:  # noqa: BLE001 - a text may be anything
             # what the text is made of is not all there yet
             self.unknown.add(number)
@@ -472,17 +479,6 @@ class Guard:
     def is_certain(self) -> bool:
         """Whether the guard tells all: nothing of it is about exceptions or patterns, and no exit is inside a try."""
         return all(each["kind"] != "opaque" for each in self.told) and not self.is_in_try and not self.unknown
-
-
-class Local(dict[str, Any]):
-    """Locals first, then the function's globals: ``eval`` looks up globals without asking ``Names`` for what is missing."""
-
-    def __init__(self, local: dict[str, Any], names: Names) -> None:
-        super().__init__(local)
-        self.names = names
-
-    def __missing__(self, name: str) -> Any:
-        return self.names[name]
 
 
 # values to try
