@@ -42,6 +42,15 @@ def check():
 """
 
 
+LOG = """\
+Failed to probe: probing is off
+Traceback (most recent call last):
+  File "/opt/other/lib/python3.12/site-packages/engine/core.py", line 27, in check
+    raise RuntimeError("no device is new enough")
+RuntimeError: no device is new enough
+"""
+
+
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -55,6 +64,13 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def run(*arguments: str | Path) -> Result:
     return CliRunner().invoke(command, [str(each) for each in arguments], standalone_mode=False)
+
+
+def error_of(*arguments: str | Path) -> str:
+    """What is said of arguments that cannot be used, or of a target that cannot be reached."""
+    result = run(*arguments)
+    assert result.return_value in (2, 3), (result.output, result.exception)
+    return result.output
 
 
 def output(*arguments: str | Path) -> str:
@@ -84,13 +100,80 @@ def test_the_traceback_of_a_log(site: Path, tmp_path: Path) -> None:
     assert "PROBE_OFF" in text
 
 
-def test_json_keeps_to_its_schema(site: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [
+        (["engine.core:check"], "trace"),
+        (["engine/core.py:27"], "trace"),
+        (["engine.core:missing"], "trace"),
+        (["--log", "LOG"], "trace"),
+        (["--reads", "PROBE_OFF", "engine"], "reads"),
+        (["--import", "engine.core:chek"], "moved"),
+        (["--import", "engine.gone"], "moved"),
+        (["--lines", "--log", "LOG", "--follow", "engine"], "places"),
+        (["--replay", "engine.core:check"], "replay"),
+        (["--replay", "engine.core:check", "--facts", "FACTS"], "replay"),
+    ],
+)
+@pytest.mark.parametrize("where", [["--venv", "VENV"], ["--on", "local", "--venv", "VENV"]], ids=["here", "target"])
+def test_json_keeps_to_its_schema(
+    site: Path, tmp_path: Path, arguments: list[str], kind: str, where: list[str]
+) -> None:
     schema = json.loads((Path(__file__).parents[2] / "docs" / "trace.schema.json").read_text())
-    for arguments in (["engine.core:check"], ["--reads", "PROBE_OFF", "engine"], ["--import", "engine.core:chek"]):
-        result = run(*arguments, "--venv", site, "--format", "json")
-        document = json.loads(result.output)
-        jsonschema.validate(document, schema)
-    assert document["moved"]["nearest"] == ["check"]
+    (tmp_path / "crash.log").write_text(LOG)
+    (tmp_path / "facts.yaml").write_text("env: {PROBE_OFF: '1'}\n")
+    given = {"VENV": site, "LOG": tmp_path / "crash.log", "FACTS": tmp_path / "facts.yaml"}
+    result = run(*[given.get(each, each) for each in (*arguments, *where)], "--format", "json")
+    document = json.loads(result.output)
+    jsonschema.validate(document, schema)
+    assert set(document) == {"schema_version", "gpuwhy_version", kind}
+
+
+def test_a_document_that_is_none_of_the_alternatives_is_refused() -> None:
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "trace.schema.json").read_text())
+    for broken in ({}, {"schema_version": "0.2", "gpuwhy_version": "1", "moved": {}}):
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(broken, schema)
+
+
+def test_names_like_one_that_is_missing(site: Path) -> None:
+    result = run("--import", "engine.core:chek", "--venv", site, "--format", "json")
+    assert json.loads(result.output)["moved"]["nearest"] == ["check"]
+
+
+# where the service runs: this machine stands for the target, reached as any other
+
+
+@pytest.mark.parametrize("words", [["local", "engine.core:check"], ["engine.core:check", "--on", "local"]])
+def test_packages_of_a_target_are_traced_there(site: Path, words: list[str]) -> None:
+    text = output(*words, "--venv", site)
+    for part in (
+        "not context.found",
+        "hides RuntimeError: probing is off",
+        "PROBE_OFF",
+        "fetched: 1 of its 2 files",
+    ):
+        assert part in text
+    assert "1 kept from before" in output(*words, "--venv", site)
+
+
+def test_the_other_questions_of_a_target(site: Path) -> None:
+    assert "No reachable read of OTHER in engine 2.1" in output("local", "engine", "--reads", "OTHER", "--venv", site)
+    assert "engine 2.1 reads PROBE_OFF" in output("local", "engine", "--reads", "PROBE_OFF", "--venv", site)
+    assert "names like it there: check" in run("local", "--import", "engine.core:chek", "--venv", site).output
+
+
+def test_what_is_where_and_what_is_the_question(site: Path) -> None:
+    assert "name what to search" in error_of("engine.core:check")
+    assert "too many words" in error_of("local", "engine.core:check", "more", "--venv", site)
+    assert "too many words" in error_of("a:b", "c:d", "--source", site)
+    assert "docker" in error_of("docker:nothing-of-this-name")
+    assert "no such" in error_of("./missing.gpuwhy").lower()
+
+
+def test_a_log_is_no_place_to_search(tmp_path: Path) -> None:
+    (tmp_path / "crash.log").write_text(LOG)
+    assert "no snapshot" in error_of(tmp_path / "crash.log")
 
 
 def test_whether_a_variable_is_read(site: Path) -> None:

@@ -86,6 +86,16 @@ def packages_of_frames(frames: Sequence[Frame], known: Iterable[str], target: st
     return found
 
 
+class KeptPackage(FedRoot):
+    """What a snapshot holds of a package. Whatever else is asked for may be installed, and is told as missing."""
+
+    def knows(self, path: str) -> bool:
+        if path in self._texts:
+            return True
+        self._wanted[path] = None
+        return False
+
+
 def kept_packages(snapshot: Snapshot, target: str, versions: Mapping[str, str]) -> dict[str, FedRoot]:
     """The source that a snapshot holds: what a diagnosis had asked for."""
     found: dict[str, FedRoot] = {}
@@ -96,7 +106,7 @@ def kept_packages(snapshot: Snapshot, target: str, versions: Mapping[str, str]) 
             continue
         folder, package, path = place
         if package not in found:
-            found[package] = FedRoot(package, _version(package, versions))
+            found[package] = KeptPackage(package, _version(package, versions))
             found[package].place = f"{target}:{folder}"
         parts.setdefault((package, path), {})[excerpt.first or 1] = lines_of(excerpt.value)
     for (package, path), ranges in parts.items():

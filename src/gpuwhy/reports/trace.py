@@ -202,8 +202,8 @@ def _scope(scope: Scope, verbose: bool) -> Iterator[Line]:
             yield f"    not read: {gap}", NOTE
     if scope.fetched is not None:
         came = scope.fetched
-        kept = f", {came.kept} more were here and are the same there" if came.kept else ""
-        yield f"  {came.files} files came in {came.trips} trips ({came.characters / 1e6:.1f} MB){kept}", NOTE
+        kept = f", {came.kept} kept from before (unchanged there)" if came.kept else ""
+        yield f"  trips to the target: {came.trips}; files that came: {came.files} ({came.characters / 1e6:.1f} MB){kept}", NOTE  # fmt: skip
     if scope.outside:
         shown = scope.outside if verbose else scope.outside[:12]
         yield f"  not followed into: {', '.join(shown)}{' ...' if len(shown) < len(scope.outside) else ''}", NOTE
@@ -218,7 +218,7 @@ def _scope(scope: Scope, verbose: bool) -> Iterator[Line]:
 def extent(package: ReadPackage) -> str:
     """How much of a package an answer rests on."""
     if package.installed:
-        return f"{package.files} of its {package.installed} files were fetched, the others searched for words there"
+        return f"fetched: {package.files} of its {package.installed} files, the others were searched for words there"
     return f"{package.files} files" + ("" if package.is_complete else ", not all that it has")
 
 
