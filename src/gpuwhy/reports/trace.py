@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+import msgspec
+
 from gpuwhy.reports.neutral import plain
 from gpuwhy.source.answers import Guard, ReadPackage, Requirement, Scope, Spot, Step, Swallow, Switch, Trace
 
@@ -34,8 +36,18 @@ def first_lines(trace: Trace) -> Iterator[Line]:
         yield plain(text), style
 
 
-def rest_lines(trace: Trace, verbose: bool = False) -> Iterator[Line]:
-    """What follows :func:`first_lines`."""
+def next_lines(trace: Trace, verbose: bool = False) -> Iterator[Line]:
+    """What was found when the search had taken a while: what was swallowed, and who uses the value."""
+    for text, style in (*_swallowed(trace, verbose), *_users(trace, verbose)):
+        yield plain(text), style
+
+
+def rest_lines(trace: Trace, verbose: bool = False, shown: Trace | None = None) -> Iterator[Line]:
+    """What follows :func:`first_lines`, without what :func:`next_lines` has ``shown``."""
+    if shown is not None:
+        swallowed = tuple(each for each in trace.swallowed if each not in shown.swallowed)
+        users = tuple(each for each in trace.users if each not in shown.users)
+        trace = msgspec.structs.replace(trace, swallowed=swallowed, users=users)
     for text, style in _rest(trace, verbose):
         yield plain(text), style
 

@@ -10,7 +10,8 @@ import ast
 import heapq
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from gpuwhy.source import spelling
 from gpuwhy.source.conditions import Condition, path_conditions
@@ -150,6 +151,8 @@ class Slicer:
         self.cut = 0
         self.cut_at: dict[str, None] = {}
         self._most = most
+        self._told: Callable[[], None] | None = None
+        self._tell_at = 0.0
         self._owned_by: dict[str, list[Scope] | None] = {}
         self._seen: dict[object, Node] = {}
         self._queues: dict[int, list[tuple[float, int, Node]]] = {}
@@ -320,8 +323,15 @@ class Slicer:
                     self._push(each)
                 pending.extend(each.below)
 
+    def tell_after(self, seconds: float, told: Callable[[], None]) -> None:
+        """Call ``told`` once the work has taken so long, with what was found until then; not at all when it ends before."""
+        self._told, self._tell_at = told, time.monotonic() + seconds
+
     def _run(self) -> None:
         while True:
+            if self._told is not None and time.monotonic() >= self._tell_at:
+                told, self._told = self._told, None
+                told()
             waiting = [queue for queue, items in self._queues.items() if items]
             if not waiting:
                 return

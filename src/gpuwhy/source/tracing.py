@@ -58,6 +58,8 @@ _SWITCHES = {"environment": "environment", "environment?": "environment", "flag"
 _DECIDING = frozenset({"environment", "flag", "subprocess", "file"})
 _ORDER = ("environment", "flag", "field", "subprocess", "file", "external")
 _MAX_SWITCHES = 60
+PATIENCE = 0.4
+"""Seconds after which what was found so far is told."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -95,7 +97,8 @@ def trace(
 ) -> Trace:
     """Answer a question about the packages at ``roots``, by import name.
 
-    ``on_first`` is given the guard as soon as it is known. Never raises for what stands in the source: what cannot be
+    ``on_first`` is given the guard as soon as it is known, and once more, with what was swallowed and who uses the value
+    as far as that was found, where the search goes on for longer than a person waits. Never raises for what stands in the source: what cannot be
     read or understood is named in ``scope``.
     """
     with uncollected():
@@ -129,6 +132,8 @@ class _Tracer:
         guard = self._guard(node)
         if on_first is not None:
             on_first(Trace(self.question.shown, self.scope(), guard, frames=self.frames))
+            told = on_first
+            self.slicer.tell_after(PATIENCE, lambda: told(self._so_far(guard)))
         conditions = path_conditions(node)
         # a condition is weak when another raise would have come first; where there is no other, that one decides
         chosen = [each for each in conditions if not each.is_weak] or conditions[:3]
@@ -165,6 +170,17 @@ class _Tracer:
         caught = self.slicer.exceptions.caught_by(handler_types(handler), tried.body)
         failing: list[ast.expr] = [each.node for each in caught if each.is_implied and not each.via and isinstance(each.node, ast.Call)]  # fmt: skip
         return failing[:_MAX_FAILING]
+
+    def _so_far(self, guard: Guard | None) -> Trace:
+        """What a person wants to read first, from what was found until now."""
+        return Trace(
+            question=self.question.shown,
+            scope=self.scope(),
+            guard=guard,
+            frames=self.frames,
+            swallowed=self._swallowed(),
+            users=self._users(),
+        )
 
     def _complete(self, guard: Guard | None) -> Trace:
         return Trace(
