@@ -72,7 +72,14 @@ def test_a_place_that_is_not_safe_is_refused_and_left_alone(
     assert answer["advice"] or spoil is as_file
     assert scratch.tree() == before
     assert scratch.systemctl_calls() == []
-    assert scratch.records() == []
+    assert not scratch.path("/var/lib/gpuwhy").exists()
+
+
+@pytest.mark.parametrize("request_", [{"do": "undo"}, {"do": "finish", "id": 1}, {"do": "conclude", "id": 1}])
+def test_where_nothing_was_changed_nothing_is_made_by_asking(scratch: Scratch, request_: dict[str, Any]) -> None:
+    answer = scratch.ask(**request_)
+    assert (answer["status"], answer["reason"]) == ("refused", "gpuwhy has changed nothing here")
+    assert not scratch.path("/var/lib/gpuwhy").exists()
 
 
 def with_path(path: str) -> dict[str, Any]:

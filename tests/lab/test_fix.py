@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,8 +93,10 @@ def test_a_crash_loop_is_fixed_with_one_command_and_undone_with_another(host: Gp
     assert SERVING in host.journal(UNIT)
     assert host.journal(UNIT).count(GATE) == crashes
     start = life_of(host)
-    print(f"\nfix: {took:.1f} s, of which the service's own start {start:.1f} s")
-    assert took - start < MOST_SECONDS_BEYOND_THE_START
+    load = os.getloadavg()[0] / (os.cpu_count() or 1)
+    print(f"\nfix: {took:.1f} s, of which the service's own start {start:.1f} s; load {load:.1f} a core")
+    # on a machine that does other work too, everything takes as many times longer
+    assert took - start < MOST_SECONDS_BEYOND_THE_START * max(1.0, load)
 
     assert host.run("grep -r hf_Lab /var/lib/gpuwhy /etc/systemd/system/*.d", check=False).returncode == 1
     change = last_change(host)

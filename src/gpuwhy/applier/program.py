@@ -8,6 +8,7 @@ import os
 import signal
 from typing import Any, Callable, Dict
 
+from gpuwhy.applier import steps
 from gpuwhy.applier.changing import Changer
 from gpuwhy.applier.history import History, summary
 from gpuwhy.applier.looking import look
@@ -51,6 +52,11 @@ def _changed(request: Dict[str, Any], history: History, voice: Voice) -> Answer:
     act = acts.get(str(request.get("do")))
     if act is None:
         raise Refused("the applier knows no request of this name")
+    # what is refused, or concerns no change that was ever made, leaves nothing behind, not even a folder for the journal
+    if request.get("do") == "apply":
+        steps.check(history.root, request["plan"])
+    elif not history.records():
+        raise Refused("gpuwhy has changed nothing here")
     lock = history.lock()
     try:
         return act(request)
