@@ -151,8 +151,8 @@ class Slicer:
         self.cut = 0
         self.cut_at: dict[str, None] = {}
         self._most = most
-        self._told: Callable[[], None] | None = None
-        self._tell_at = 0.0
+        self._announced: Callable[[], None] | None = None
+        self._announced_at = 0.0
         self._owned_by: dict[str, list[Scope] | None] = {}
         self._seen: dict[object, Node] = {}
         self._queues: dict[int, list[tuple[float, int, Node]]] = {}
@@ -325,13 +325,13 @@ class Slicer:
 
     def tell_after(self, seconds: float, told: Callable[[], None]) -> None:
         """Call ``told`` once the work has taken so long, with what was found until then; not at all when it ends before."""
-        self._told, self._tell_at = told, time.monotonic() + seconds
+        self._announced, self._announced_at = told, time.monotonic() + seconds
 
     def _run(self) -> None:
         while True:
-            if self._told is not None and time.monotonic() >= self._tell_at:
-                told, self._told = self._told, None
-                told()
+            if self._announced is not None and time.monotonic() >= self._announced_at:
+                announce, self._announced = self._announced, None
+                announce()
             waiting = [queue for queue, items in self._queues.items() if items]
             if not waiting:
                 return
