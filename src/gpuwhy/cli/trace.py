@@ -131,7 +131,7 @@ def _here(asked: Asked, is_lines: bool, writer: Writer) -> int:
     try:
         if is_lines and asked.log is not None:
             return _places(asked, asked.log, writer)
-        found, is_answered = answer(asked, writer.begin)
+        found, is_answered = answer(asked, writer.begin if writer.is_streaming else None)
         writer.finish(found)
     except QuestionError as error:
         unusable(str(error))
@@ -171,7 +171,7 @@ def _on_target(
         wish = Wish(asked, unit, python, is_lines, is_replay, facts)
         target = reach.target(place)
         with shown_progress(target.name) as on_probe:
-            answered = answer_on(target, wish, reach.timeout, writer.begin, on_probe)
+            answered = answer_on(target, wish, reach.timeout, writer.begin if writer.is_streaming else None, on_probe)
         writer.finish(answered.answer)
     except TargetError as error:
         reach.fail(place, error)

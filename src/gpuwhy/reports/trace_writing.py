@@ -30,21 +30,35 @@ class Writer:
         self._verbose = verbose
         self._path = path
         self._has_begun = False
+        self._shown: Trace | None = None
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether a person reads along: then parts are shown while the rest is being worked out."""
+        return self._form == "text" and self._path is None
 
     def begin(self, trace: Trace) -> None:
-        """Show the guard while the rest is being worked out."""
-        if self._form == "text" and self._path is None:
+        """Show the guard; called again, what was found since."""
+        if not self.is_streaming:
+            return
+        if not self._has_begun:
             self._show(text.first_lines(trace))
-            sys.stdout.flush()
             self._has_begun = True
+        elif self._shown is None:
+            self._show(text.next_lines(trace, self._verbose))
+            self._shown = trace
+        sys.stdout.flush()
 
     def finish(self, answer: Answer) -> None:
         """Show what was not shown yet."""
         if self._form == "json":
             self._put(trace_json.render(answer))
         elif isinstance(answer, Trace):
-            lines = text.rest_lines(answer, self._verbose) if self._has_begun else text.lines(answer, self._verbose)
-            self._show(lines)
+            self._show(
+                text.rest_lines(answer, self._verbose, self._shown)
+                if self._has_begun
+                else text.lines(answer, self._verbose)
+            )
         elif isinstance(answer, (Absence, Moved)):
             self._show(trace_absence.lines(answer, self._verbose))
         elif isinstance(answer, LogPlaces):
