@@ -22,6 +22,7 @@ COMMANDS = {
     "diff": "What changed between two snapshots, or a snapshot and a host.",
     "inspect": "Which GPUs binaries have code for, and whether yours runs them.",
     "trace": "From a traceback or a line of source to what makes it fail.",
+    "fleet": "Collect from many nodes, and find the one that differs.",
     "cause": "Print the documentation of a cause.",
     "causes": "List the catalogue of causes.",
 }
