@@ -17,13 +17,14 @@ from gpuwhy.source.parsing import decoded, parse
 from gpuwhy.source.roots import FedRoot, Root, UnreadableError, content_hash
 from gpuwhy.source.scopes import Module, Scope
 from gpuwhy.source.spelling import calling, writing
-from gpuwhy.source.words import WordIndex
+from gpuwhy.source.words import WordIndex, holds
 
 _TESTS = re.compile(
     r"(?:^|/)(?:tests?|testing|benchmarks?|examples?|docs)/|(?:^|/)test_[^/]{0,200}\.py$|(?:^|/)conftest\.py$"
 )
 
 
+_MAX_SCANS = 8
 _SPELLED = {"calls": calling, "writes": writing}
 """What facts of a file have to be spelled like."""
 
@@ -35,6 +36,7 @@ class Tree:
         self.root = root
         self._cache = cache
         self._words: WordIndex | None = None
+        self._scans = 0
         self._facts: dict[str, FileFacts] = {}
         self._modules: dict[str, Module | None] = {}
         self._spelled: dict[tuple[str, bytes], bool] = {}
@@ -59,24 +61,30 @@ class Tree:
     @property
     def words(self) -> WordIndex:
         if self._words is None:
-            self._words = self._indexed()
+            self._words = self._kept_index() or self._indexed()
         return self._words
 
-    def _indexed(self) -> WordIndex:
+    def _signature(self) -> str:
         signature = hashlib.blake2b(self.package.encode(), digest_size=16)
         for file in self.files:
             signature.update(f"{file.path}\0{file.size}\0{file.stamp}\n".encode("utf-8", "surrogateescape"))
-        kept = self._cache.get("words", signature.hexdigest())
-        if kept is not None:
-            try:
-                return WordIndex.decoded(kept)
-            except ValueError:
-                pass
+        return signature.hexdigest()
+
+    def _kept_index(self) -> WordIndex | None:
+        kept = self._cache.get("words", self._signature())
+        if kept is None:
+            return None
+        try:
+            return WordIndex.decoded(kept)
+        except ValueError:
+            return None
+
+    def _indexed(self) -> WordIndex:
         index = WordIndex.of(self._texts())
         if isinstance(self.root, FedRoot):
             # of a part that grows with every round
             return index
-        self._cache.put("words", signature.hexdigest(), index.encoded())
+        self._cache.put("words", self._signature(), index.encoded())
         return index
 
     def _texts(self) -> Iterator[bytes]:
@@ -119,6 +127,12 @@ class Tree:
         return self._spelled[key]
 
     def _with_words(self, words: Iterable[str]) -> list[str]:
+        if self._words is None and self._scans < _MAX_SCANS and not isinstance(self.root, FedRoot):
+            # looking through the files costs a tenth of an index: a question with few searches needs none
+            self._words = self._kept_index() if self._scans == 0 else None
+            self._scans += 1
+            if self._words is None:
+                return [path for path, text in zip(self.paths, self._texts(), strict=True) if holds(text, words)]
         found: set[int] | None = None
         for word in words:
             numbers = set(self.words.files_with(word))

@@ -13,9 +13,25 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 
 _WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
+_PART = re.compile(rb"[A-Za-z0-9_]")
 _MAX_WORD = 120
 """Longer ones are data."""
 _HEAD = 8
+
+
+def holds(text: bytes, words: Iterable[str]) -> bool:
+    """Whether every word stands in a text, each by itself."""
+    return all(_stands_alone(text, word.encode("utf-8", "replace")) for word in words)
+
+
+def _stands_alone(text: bytes, word: bytes) -> bool:
+    at = text.find(word) if word else -1
+    while at >= 0:
+        end = at + len(word)
+        if not _PART.match(text, at - 1 if at else at, at) and not _PART.match(text, end):
+            return True
+        at = text.find(word, end)
+    return False
 
 
 class WordIndex:
