@@ -13,6 +13,7 @@ from gpuwhy.investigate.concluding import conclude
 from gpuwhy.investigate.examined_service import notes_on_named, notes_on_services
 from gpuwhy.investigate.log import diagnose_logs, judged
 from gpuwhy.investigate.log_files import log_files, log_owner
+from gpuwhy.investigate.preparing import prepare
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner, confirmed
 from gpuwhy.logs import facts_in, read_stream
@@ -92,6 +93,7 @@ def examine(
     if not isinstance(target, HostTarget):
         raise TargetError(f"{target.name} is no place that can be examined")
     with Session(target, unit, timeout, pid) as session:
+        prepare()
         snapshot = session.collect(on_probe, deadline)
         diagnosis = _diagnosed(snapshot, session, logs, facts, target.name)
         return Examination(diagnosis, session.snapshot)
