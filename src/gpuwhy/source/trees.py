@@ -24,7 +24,9 @@ _TESTS = re.compile(
 )
 
 
-_MAX_SCANS = 8
+_MAX_SCANS = 20
+_MAX_HELD = 100 << 20
+"""Bytes of a package that are searched without an index; the largest seen has 70 MB."""
 _SPELLED = {"calls": calling, "writes": writing}
 """What facts of a file have to be spelled like."""
 
@@ -37,6 +39,7 @@ class Tree:
         self._cache = cache
         self._words: WordIndex | None = None
         self._scans = 0
+        self._texts_held: tuple[bytes, ...] = ()
         self._facts: dict[str, FileFacts] = {}
         self._modules: dict[str, Module | None] = {}
         self._spelled: dict[tuple[str, bytes], bool] = {}
@@ -81,13 +84,23 @@ class Tree:
 
     def _indexed(self) -> WordIndex:
         index = WordIndex.of(self._texts())
+        self._texts_held = ()
         if isinstance(self.root, FedRoot):
             # of a part that grows with every round
             return index
         self._cache.put("words", self._signature(), index.encoded())
         return index
 
+    def _held(self) -> Sequence[bytes]:
+        """The texts, kept for the searches before there is an index."""
+        if not self._texts_held:
+            self._texts_held = tuple(self._texts())
+        return self._texts_held
+
     def _texts(self) -> Iterator[bytes]:
+        if self._texts_held:
+            yield from self._texts_held
+            return
         for path in self.paths:
             try:
                 yield self.root.read(path)
@@ -126,13 +139,17 @@ class Tree:
                 self._spelled[key] = False
         return self._spelled[key]
 
+    @property
+    def _is_scannable(self) -> bool:
+        return not isinstance(self.root, FedRoot) and sum(file.size for file in self.files) <= _MAX_HELD
+
     def _with_words(self, words: Iterable[str]) -> list[str]:
-        if self._words is None and self._scans < _MAX_SCANS and not isinstance(self.root, FedRoot):
+        if self._words is None and self._scans < _MAX_SCANS and self._is_scannable:
             # looking through the files costs a tenth of an index: a question with few searches needs none
             self._words = self._kept_index() if self._scans == 0 else None
             self._scans += 1
             if self._words is None:
-                return [path for path, text in zip(self.paths, self._texts(), strict=True) if holds(text, words)]
+                return [path for path, text in zip(self.paths, self._held(), strict=True) if holds(text, words)]
         found: set[int] | None = None
         for word in words:
             numbers = set(self.words.files_with(word))
