@@ -87,7 +87,7 @@ def libcuda(folder: Path, result: int = 0, action: str = "") -> None:
     """A real shared library in the place of the driver's, whose cuInit does and returns what a test wants."""
     source = folder / "stub.c"
     source.write_text(STUB.replace("RESULT", str(result)).replace("ACTION", action))
-    command = ["gcc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", folder / "libcuda.so.1", source]
+    command = ["gcc", "-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o", str(folder / "libcuda.so.1"), str(source)]
     subprocess.run(command, check=True)
 
 

@@ -233,7 +233,7 @@ def _expanded(text: str, values: Dict[str, Any]) -> str:
         if name not in values:
             return found.group()
         try:
-            return ("%" + form) % values[name]
+            return str(("%" + form) % values[name])
         except (TypeError, ValueError):
             return str(values[name])
 
