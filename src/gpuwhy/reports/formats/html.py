@@ -1,0 +1,41 @@
+"""One HTML file that asks no network for anything; see docs/html.md."""
+
+from __future__ import annotations
+
+from gpuwhy.investigate.checks.results import Forecast
+from gpuwhy.investigate.differences import Comparison
+from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.model.inspection import Inspection
+from gpuwhy.reports.interface import Detail
+
+
+def diagnosis(answer: Diagnosis, detail: Detail) -> str:
+    """The answer, the chain as a picture, the time line, and all that they rest on; what few want is folded."""
+    from gpuwhy.reports.html.diagnosis import render
+
+    return render(answer, detail)
+
+
+def forecast(answer: Forecast, detail: Detail) -> str:
+    """The problems with what to do, then what could not be checked."""
+    from gpuwhy.reports.html.check import render
+
+    del detail
+    return render(answer)
+
+
+def inspection(answer: Inspection, detail: Detail) -> str:
+    """The architectures of the files against the GPU, then each file."""
+    from gpuwhy.reports.html.inspection import render
+
+    del detail
+    return render(answer)
+
+
+def comparison(answer: Comparison, detail: Detail) -> str:
+    """What changed, the most suspicious first."""
+    from gpuwhy.reports.differences import lines
+    from gpuwhy.reports.html.lines import render
+
+    del detail
+    return render([(line, "") for line in lines(answer, verbose=True)], "What changed", "comparison")
