@@ -87,10 +87,18 @@ def test_without_apply_nothing_changes(scratch: Scratch, number: str) -> None:
     assert f"+++ {DROP_IN}" in done.stdout
     assert '+Environment="FLASHINFER_CUDA_ARCH_LIST=12.0a"' in done.stdout
     assert f"Restarted: {UNIT}, nothing else." in done.stdout
-    assert f"gpuwhy fix local --unit {UNIT} --remedy {number} --apply" in done.stdout
+    assert f"gpuwhy fix local --unit {UNIT} --remedy FLASHINFER_CUDA_ARCH_LIST=12.0a --apply" in done.stdout
     assert scratch.tree() == before
     assert scratch.systemctl_calls() == []
     assert not scratch.path("/var/lib/gpuwhy").exists()
+
+
+def test_a_remedy_is_known_by_its_name_too(scratch: Scratch) -> None:
+    done = run(fix, "local", "--remedy", "FLASHINFER_CUDA_ARCH_LIST=12.0a", "--apply", *QUICKLY)
+    assert done.return_value == 0, done.output
+    assert scratch.text(DROP_IN) is not None
+    gone = run(fix, "local", "--remedy", "NCCL_DEBUG=INFO", "--apply", *QUICKLY)
+    assert gone.return_value == 2
 
 
 def test_without_a_remedy_they_are_listed_and_nobody_is_asked(scratch: Scratch) -> None:
@@ -128,7 +136,7 @@ def test_a_remedy_that_does_not_help_is_rolled_back_and_the_next_is_named(scratc
     done = run(fix, "local", "--remedy", number, "--apply", *QUICKLY)
     assert done.return_value == 1
     assert "Rolled back" in done.stdout
-    assert f"--remedy {int(number) + 1}" in done.stdout
+    assert f"The next one is remedy {int(number) + 1}" in done.stdout
     assert scratch.tree() == before
 
 

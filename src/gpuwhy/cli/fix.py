@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @click.command("fix")
 @click.argument("where", default="local")
 @click.option("--unit", "-u", default="", help="The systemd unit to mend; without it the failing one is looked for.")
-@click.option("--remedy", "-r", "number", metavar="N", type=click.IntRange(1), help="Which remedy, by its number in the report.")  # fmt: skip
+@click.option("--remedy", "-r", "wanted", metavar="N|NAME=VALUE", default="", help="Which remedy: its number in the report, or its name, which stays the same.")  # fmt: skip
 @click.option("--apply", "is_applied", is_flag=True, help="Make the change; without this nothing is changed.")
 @click.option("--yes", "-y", is_flag=True, help="Do not ask before the change.")
 @click.option("--keep", is_flag=True, help="Keep the change also when the service does not get well.")
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 def command(
     where: str,
     unit: str,
-    number: int | None,
+    wanted: str,
     is_applied: bool,
     yes: bool,
     keep: bool,
@@ -75,7 +75,7 @@ def command(
             with Site(host) as site:
                 return _finished(site, finish, trying, form)
         diagnosis = _diagnosed(where, unit, reach)
-        return _fixed(diagnosis, host, number, is_applied=is_applied, yes=yes, trying=trying, form=form)
+        return _fixed(diagnosis, host, wanted, is_applied=is_applied, yes=yes, trying=trying, form=form)
     except TargetError as error:
         unreachable(str(error))
 
@@ -93,7 +93,7 @@ def _diagnosed(where: str, unit: str, reach: Reach) -> Diagnosis:
 def _fixed(
     diagnosis: Diagnosis,
     host: HostTarget,
-    number: int | None,
+    wanted: str,
     *,
     is_applied: bool,
     yes: bool,
@@ -113,14 +113,11 @@ def _fixed(
         answer.end(None, None)
         return _status_without_remedy(diagnosis)
     answer.tell(fix.listed(offered))
-    if number is None:
-        number = ask_number(len(offered)) if form == "text" else None
+    number = _number_of(wanted, offered) if wanted or form == "json" else ask_number(len(offered))
     if number is None:
         answer.tell(fix.how_to_go_on(host.name, diagnosis.incident.unit, "N"))
         answer.end(None, None)
         return FAILURE
-    if number > len(offered):
-        unusable(f"there is no remedy {number}: the report has {len(offered)}")
     with Site(host) as site:
         if not _is_clean(site, answer, trying):
             return UNREACHABLE
@@ -128,7 +125,7 @@ def _fixed(
         answer.tell(fix.preview(choice))
         if not isinstance(choice.plan, Plan) or not is_applied or not (yes or ask_whether("Apply this?")):
             if isinstance(choice.plan, Plan):
-                answer.tell(fix.how_to_go_on(host.name, diagnosis.incident.unit, str(number)))
+                answer.tell(fix.how_to_go_on(host.name, diagnosis.incident.unit, fix.name_of(choice)))
             answer.end(choice, None)
             return FAILURE
         with told_steps(form) as (on_step, on_rung):
@@ -138,6 +135,22 @@ def _fixed(
         answer.tell(fix.what_next(host.name, diagnosis.incident.unit, offered[number]))
     answer.end(choice, result)
     return _status(result)
+
+
+def _number_of(wanted: str, offered: tuple[Choice, ...]) -> int | None:
+    """The number of the remedy that was named; None when none was."""
+    from gpuwhy.reports.fix import name_of
+
+    if not wanted:
+        return None
+    if wanted.isascii() and wanted.isdigit() and len(wanted) < 4 and 1 <= int(wanted) <= len(offered):
+        return int(wanted)
+    named = [choice.number for choice in offered if name_of(choice) == wanted]
+    if not named:
+        unusable(
+            f"there is no remedy {wanted!r} now: " + "; ".join(f"{each.number}. {name_of(each)}" for each in offered)
+        )
+    return named[0]
 
 
 class Answer:

@@ -45,6 +45,12 @@ def listed(choices: Iterable[Choice]) -> Iterator[Row]:
         yield Row(remedy.summary, 5, "note")
 
 
+def name_of(choice: Choice) -> str:
+    """A remedy by what it changes: a number may stand for another one when the next diagnosis knows more."""
+    remedy = choice.remedy
+    return f"{remedy.name}={remedy.value}" if remedy.value else remedy.name
+
+
 def preview(choice: Choice) -> Iterator[Row]:
     """Exactly what applying would do, or why gpuwhy does not do it."""
     plan = choice.plan
@@ -182,19 +188,19 @@ def ended(outcome: Outcome) -> Iterator[Row]:
         yield from undone(outcome)
 
 
-def how_to_go_on(where: str, unit: str, number: str) -> Iterator[Row]:
+def how_to_go_on(where: str, unit: str, remedy: str) -> Iterator[Row]:
     """The command that makes the change."""
     named = f" --unit {shlex.quote(unit)}" if unit else ""
     yield Row("")
     yield Row("Nothing was changed. To make the change:", style="note")
-    yield Row(f"gpuwhy fix {shlex.quote(where)}{named} --remedy {number} --apply", 2, "command")
+    yield Row(f"gpuwhy fix {shlex.quote(where)}{named} --remedy {shlex.quote(remedy)} --apply", 2, "command")
 
 
 def what_next(where: str, unit: str, choice: Choice) -> Iterator[Row]:
     """The remedy after one that was refuted."""
     named = f" --unit {shlex.quote(unit)}" if unit else ""
     yield Row(f"The next one is remedy {choice.number}: {choice.remedy.summary}", 2)
-    yield Row(f"gpuwhy fix {shlex.quote(where)}{named} --remedy {choice.number}", 2, "command")
+    yield Row(f"gpuwhy fix {shlex.quote(where)}{named} --remedy {shlex.quote(name_of(choice))}", 2, "command")
 
 
 def history(records: Iterable[Record]) -> Iterator[Row]:
