@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -69,6 +71,71 @@ def test_nothing_crashes_or_hangs(text: str) -> None:
     answer = traced_in(files, Question(symbol="pkg.n:g"))
     assert answer.guard is not None
     assert time.process_time() - started < 20
+
+
+NAMES = tuple(f"n{number}" for number in range(40))
+_ALL = [(one, other) for one in NAMES for other in NAMES if one != other]
+WEBS = {
+    "names of a module": "import os\n" + "".join(f"{one} = {other}\n" for one, other in _ALL) + "def f():\n    if os.environ[n0]:\n        raise ValueError\n",
+    "names of a function": "import os\ndef f(c):\n" + "".join(f"    if c: {one} = {other}\n" for one, other in _ALL) + "    if os.environ[n0]:\n        raise ValueError\n",
+    "loggers": "".join(f"{one} = {other}\n" for one, other in _ALL) + "n5.setLevel(40)\ndef f():\n    try:\n        x = open('a')\n    except Exception as e:\n        n0.warning('cannot %s', e)\n        x = 0\n    if x:\n        raise ValueError\n",
+    "attributes that are started": "import multiprocessing as mp\nclass A:\n    def __init__(self):\n" + "".join(f"        self.{one} = self.{other}\n" for one, other in _ALL) + "    def go(self):\n        mp.Process(target=self.n0).start()\ndef f(p):\n    if p.recv():\n        raise ValueError\n",
+    "functions that are started": "import multiprocessing as mp\n" + "".join(f"def {one}(p, q=1):\n" + "".join(f"    {other}(p, q)\n" for other in NAMES) + "    mp.Process(target=p).start()\n" for one in NAMES) + "def f(p):\n    if p.recv():\n        raise ValueError\n",
+    "functions that give each other back": "class B:\n    def put(self, name, v):\n        setattr(self, name, v)\n" + "".join(f"def {one}() -> B:\n" + "".join(f"    if c:\n        return {other}()\n" for other in NAMES) for one in NAMES) + "def f():\n    if n0().x.y:\n        raise ValueError\n",
+    "functions that raise": "".join(f"def {one}():\n" + "".join(f"    {other}()\n" for other in NAMES) + "    raise ValueError('x')\n" for one in NAMES) + "def f():\n    x = 0\n    try:\n        x = n0()\n    except ValueError:\n        pass\n    if x:\n        raise KeyError\n",
+    "functions that read variables": "import os\n" + "".join(f"def {one}(k, d=0):\n" + "".join(f"    {other}(k)\n" for other in NAMES) + "    return os.environ.get(k)\n" for one in NAMES) + "def f():\n    if n0('A_B'):\n        raise ValueError\n",
+    "classes of each other": "".join(f"class {one}({', '.join(NAMES)}):\n    v = 1\n" for one in NAMES) + "def f(x: n0):\n    if x.v and x.w:\n        raise ValueError\n",
+    "a long line of classes": "class C0: pass\n" + "".join(f"class C{number + 1}(C{number}):\n    def m(self):\n        return self.a{number}\n" for number in range(1500)) + "def f(x: C1500):\n    if x.m() and x.zzz:\n        raise ValueError\n",
+    "thousands of branches": "def g(a):\n    if a == 0:\n        return 0\n" + "".join(f"    elif a == {number}:\n        return h{number}(a)\n" for number in range(1, 3000)) + "def f(a):\n    if g(a):\n        raise ValueError\n",
+    "a table of itself": "T = {" + ",".join(f"'k{number}': T['k{number + 1}']" for number in range(3000)) + "}\nclass P:\n    def __getattr__(self, n):\n        return T[n]()\nP0 = P()\ndef f():\n    if P0.k1:\n        raise ValueError\n",
+    "writers of a file": "class S:\n    def __init__(self):\n        self.a_path = 1\n" + "".join(f"    def w{number}(self):\n        self.a_path.write_text('x')\n        self.w{number + 1}()\n" for number in range(600)) + "def f(s: S):\n    if s.a_path:\n        raise ValueError\n",
+}  # fmt: skip
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("text", WEBS.values(), ids=WEBS.keys())
+def test_what_refers_to_all_others_is_followed_within_bounds(text: str) -> None:
+    started = time.process_time()
+    answer = traced_in({"m.py": text}, Question(symbol="pkg.m:f"))
+    assert answer.guard is not None, answer.problem
+    assert time.process_time() - started < 20
+
+
+@pytest.mark.timeout(60)
+def test_signals_whose_handlers_send_all_others() -> None:
+    handlers = "".join(f"def {one}(s, fr):\n" + "".join(f"    os.kill(1, signal.SIG{other.upper()})\n" for other in NAMES) + f"signal.signal(signal.SIG{one.upper()}, {one})\n" for one in NAMES)  # fmt: skip
+    started = time.process_time()
+    assert traced_in({"m.py": "import os, signal\n" + handlers}, Question(place="pkg/m.py:4")).origin
+    assert time.process_time() - started < 20
+
+
+def survive() -> None:
+    """Run by the test below in a process of its own, with little memory and a small stack."""
+    for text in (*HOSTILE.values(), *BROKEN.values(), *WEBS.values()):
+        source = text.encode("utf-8", "surrogatepass")
+        facts_of(parse(decoded(source)), decoded(source).split("\n"))
+        traced_in({"m.py": source.decode("utf-8", "replace")}, Question(symbol="pkg.m:f"))
+    print("survived")
+
+
+@pytest.mark.timeout(120)
+def test_little_memory_and_a_small_stack_are_enough() -> None:
+    """A quarter of what a shell gives as stack, and a fifth of a gigabyte: no crash of the interpreter, no lack of memory."""
+    run = "from tests.source.test_robust import survive; survive()"
+    limited = ["sh", "-c", 'ulimit -s 2048; ulimit -v 262144; exec "$@"', "sh", sys.executable, "-c", run]
+    done = subprocess.run(limited, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2])
+    assert (done.returncode, done.stdout.strip()) == (0, "survived"), done.stderr[-2000:]
+
+
+def test_where_the_parser_does_not_say_what_is_too_deep_the_other_blocks_are_kept() -> None:
+    deep = (
+        "@cached\n@other\ndef deep(a):\n    if a == 0:\n        return 0\n" + "    elif a:\n        return 1\n" * 3000
+    )
+    answer = traced_in({"m.py": GOOD + deep + "def g(a):\n    if a:\n        f(a)\n"}, Question(symbol="pkg.m:f"))
+    assert answer.guard is not None
+    (told,) = answer.scope.packages[0].not_understood
+    first = GOOD.count("\n") + 1
+    assert f"lines {first}-{first + deep.count(chr(10)) - 1}" in told
 
 
 def test_a_generated_module_of_five_megabytes() -> None:

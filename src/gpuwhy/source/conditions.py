@@ -9,13 +9,14 @@ if not eligible:           "not eligible"             the test around
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gpuwhy.source.scopes import CALLABLES, COMPREHENSIONS, ancestors, module_of, parent, walk
 
 _FLIPPED: dict[type[ast.cmpop], str] = {
     ast.Is: "is not", ast.IsNot: "is", ast.Eq: "!=", ast.NotEq: "==", ast.In: "not in", ast.NotIn: "in",
 }  # fmt: skip
+_TELLING = (ast.Assert, ast.Try, ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Match)
 _MAX_EXITS = 40
 """Earlier exits of one block that are told; a dispatcher with more says nothing by them."""
 
@@ -100,8 +101,17 @@ def block_of(node: ast.AST, above: ast.AST | None = None) -> tuple[str, list[ast
     return "", [], 0
 
 
-def _passed(statement: ast.stmt) -> list[Condition]:
-    """What an earlier statement of the block says by having been passed."""
+def _passed(statement: ast.stmt) -> Sequence[Condition]:
+    """What an earlier statement of the block says by having been passed; remembered, as all later ones of it ask."""
+    if not isinstance(statement, _TELLING):
+        return ()
+    found: Sequence[Condition] | None = statement.__dict__.get("_passed")
+    if found is None:
+        found = statement.__dict__["_passed"] = _found_passed(statement)
+    return found
+
+
+def _found_passed(statement: ast.stmt) -> Sequence[Condition]:
     if isinstance(statement, ast.Assert):
         return [Condition((statement.test,), True, _text(statement.test), statement.lineno, is_weak=True)]
     if isinstance(statement, ast.Try) and terminates(statement.body):
@@ -111,8 +121,6 @@ def _passed(statement: ast.stmt) -> list[Condition]:
             return [
                 Condition((), True, f"the try at line {statement.lineno} ended in except {types}", statement.lineno)
             ]
-        return []
-    if not isinstance(statement, (ast.If, ast.For, ast.AsyncFor, ast.While, ast.With, ast.AsyncWith, ast.Match)):
         return []
     if isinstance(statement, ast.If):
         branch = _passed_branch(statement)

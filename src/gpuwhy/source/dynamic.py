@@ -61,21 +61,23 @@ class Dynamic:
         owners = [value.scope for value in self._resolver.infer(node) if value.kind == "instance" and value.scope]
         if len(owners) != 1 or not self._is_filled(owners[0]):
             return ()
-        first = self._key(node, 0)
+        first = self._key(node, set())
         return (first, *reversed(parts)) if first else ()
 
-    def _key(self, call: ast.Call, depth: int) -> str:
-        """The constant that a call asks for, in it or in what the called function returns."""
+    def _key(self, call: ast.Call, seen: set[int]) -> str:
+        """The one constant that a call asks for, in it or in what the called function returns."""
         given = [arg.value for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
         if given:
             return given[0] if len(given) == 1 else ""
-        if depth > _MAX_HOPS:
-            return ""
         found: set[str] = set()
         for value in self._resolver.infer(call.func):
-            for each in returns(value.scope) if value.kind in ("function", "bound") and value.scope else ():
+            scope = value.scope if value.kind in ("function", "bound") else None
+            if scope is None or id(scope) in seen or len(seen) > _MAX_HOPS:
+                continue
+            seen.add(id(scope))
+            for each in returns(scope):
                 if isinstance(each.value, ast.Call):
-                    found.add(self._key(each.value, depth + 1))
+                    found.add(self._key(each.value, seen))
                 elif isinstance(each.value, ast.Subscript) and isinstance(each.value.slice, ast.Constant):
                     found.add(str(each.value.slice.value))
         return found.pop() if len(found) == 1 else ""

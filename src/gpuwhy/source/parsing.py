@@ -19,9 +19,8 @@ _INDENT = re.compile(r"[ \t]*")
 _KEPT_OF_LARGE = re.compile(
     r"(?:def|class|async def|import|from|if|try|except|else|finally|elif|@|with|[\])}])\b|[\])}@]"
 )
+_STARTS_BLOCK = re.compile(r"(?!(?:else|elif|except|finally)\b)[^\s#)\]}]")
 _LONG_BLOCK = 200_000
-_MAX_DEPTH = 150
-"""Open brackets; CPython itself stops at 200."""
 
 
 class Parsed(msgspec.Struct, frozen=True):
@@ -64,7 +63,8 @@ def _healed(text: str, error: SyntaxError | None) -> Parsed:
     reason = (error.msg if error else "") or "not understood"
     for _ in range(_MAX_CUTS):
         if error is None or not error.lineno:
-            break
+            # too deep for the parser somewhere: it does not say where
+            return _by_block(lines, gaps, reason)
         first, last = _block(lines, min(error.lineno, len(lines)) - 1, gaps)
         gaps.append((first + 1, last + 1))
         indent = _INDENT.match(lines[first])
@@ -73,6 +73,19 @@ def _healed(text: str, error: SyntaxError | None) -> Parsed:
         if tree is not None:
             return Parsed(tree, _joined(gaps), reason)
     return Parsed(None, ((1, text.count("\n") + 1),), reason)
+
+
+def _by_block(lines: list[str], gaps: list[tuple[int, int]], reason: str) -> Parsed:
+    """Each block of the module is tried alone, and left out when it is refused."""
+    starts = [number for number, line in enumerate(lines) if _STARTS_BLOCK.match(line)] + [len(lines)]
+    starts = [each for at, each in enumerate(starts) if at == 0 or not lines[starts[at - 1]].startswith("@")]
+    gaps = list(gaps)
+    for first, end in pairwise(starts):
+        if _tried("\n".join(lines[first:end]))[0] is None:
+            gaps.append((first + 1, end))
+            lines[first:end] = ["pass"] + [""] * (end - first - 1)
+    tree = _tried("\n".join(lines))[0]
+    return Parsed(tree, _joined(gaps) if tree is not None else ((1, len(lines)),), reason)
 
 
 def _block(lines: list[str], at: int, gaps: list[tuple[int, int]]) -> tuple[int, int]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from itertools import islice
 
 from gpuwhy.source.environment import calls_of
 from gpuwhy.source.exceptions import handler_types
@@ -16,6 +17,9 @@ from gpuwhy.source.resolving import Resolver, argument_for, last_name
 from gpuwhy.source.scopes import CALLABLES, Scope, ancestors, scope_of, walk
 
 MAX_ENTRIES = 8
+_MAX_CALLS = 6
+_MAX_EXPRESSIONS = 40
+"""Expressions that are looked behind for the function that a process runs; real chains have four."""
 _STARTING = ("Process", "SpawnProcess", "ForkProcess")
 _ASKED = frozenset({
     "exitcode", "sentinel", "sentinels", "is_alive", "recv", "recv_multipart", "recv_pyobj", "recv_json", "recv_string",
@@ -78,31 +82,36 @@ class Processes:
                 if keyword.arg == "target":
                     yield from (Entry(function, call) for function in self.functions(keyword.value))
 
-    def functions(self, node: ast.expr, depth: int = 0) -> list[Scope]:
+    def functions(self, node: ast.expr) -> list[Scope]:
         """The functions that an expression may be, also when it came as a parameter or is kept in an attribute."""
-        found = [
-            value.scope for value in self._resolver.infer(node) if value.kind in ("function", "bound") and value.scope
-        ]
-        if found or depth > 3:
-            return found
-        given: list[ast.expr] = []
+        found: dict[int, Scope] = {}
+        pending, seen = [node], set[int]()
+        while pending and len(seen) < _MAX_EXPRESSIONS:
+            each = pending.pop(0)
+            if id(each) in seen:
+                continue
+            seen.add(id(each))
+            known = [value.scope for value in self._resolver.infer(each) if value.kind in ("function", "bound") and value.scope]  # fmt: skip
+            found |= {id(scope): scope for scope in known}
+            pending += [] if known else self._given(each)
+        return list(found.values())
+
+    def _given(self, node: ast.expr) -> list[ast.expr]:
+        """What is passed, assigned or wrapped where an expression stands for a function that came from elsewhere."""
+        given: list[ast.expr | None] = []
         if isinstance(node, ast.Name):
-            bindings, scope = self._resolver.lookup(node.id, scope_of(node))
-            for binding in bindings if scope else ():
+            for binding in self._resolver.lookup(node.id, scope_of(node))[0]:
                 if binding.kind == "param":
-                    given += [binding.value] if binding.value is not None else []
-                    for call in list(calls_of(self._resolver, binding.scope, by_name=False))[:6]:
-                        argument = argument_for(binding.scope, call, node.id)[0]
-                        given += [argument] if argument is not None else []
+                    calls = list(islice(calls_of(self._resolver, binding.scope, by_name=False), _MAX_CALLS))
+                    given += [binding.value, *(argument_for(binding.scope, call, node.id)[0] for call in calls)]
         elif isinstance(node, ast.Attribute):
             for value in self._resolver.infer(node.value):
-                if value.kind in ("instance", "class") and value.scope:
-                    owners = self._resolver.mro(value.scope)
-                    given += [write.value for owner in owners for write in self._resolver.own_writes(owner, node.attr) if write.value is not None]  # fmt: skip
-                    given += [binding.value for owner in owners for binding in owner.named(node.attr) if binding.value is not None]  # fmt: skip
+                for owner in self._resolver.mro(value.scope) if value.kind in ("instance", "class") and value.scope else ():  # fmt: skip
+                    given += [write.value for write in self._resolver.own_writes(owner, node.attr)]
+                    given += [binding.value for binding in owner.named(node.attr)]
         elif isinstance(node, ast.Call) and node.args and last_name(node.func) in ("staticmethod", "partial"):
-            given = node.args[:1]
-        return [function for each in given for function in self.functions(each, depth + 1)]
+            given += node.args[:1]
+        return [each for each in given if each is not None]
 
     def behind(self, node: ast.AST) -> list[Entry]:
         """The processes of the package that the function around a node waits for, those that are started nearby first;

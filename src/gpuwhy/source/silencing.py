@@ -13,6 +13,8 @@ from gpuwhy.source.resolving import Resolver, last_name
 from gpuwhy.source.scopes import Binding, module_of, scope_of
 
 _ROOT = "root"
+_MAX_BINDINGS = 40
+"""Names that stand for one another; real ones are two or three."""
 _NUMBERS = {
     "debug": 10,
     "info": 20,
@@ -55,8 +57,11 @@ class Silencing:
                         self._raised.append((name, level, spot_of(call)))
         return self._raised
 
-    def logger(self, node: ast.expr, depth: int = 0) -> str:
+    def logger(self, node: ast.expr) -> str:
         """The name of a logger: the constant it was made with; empty when that is not known."""
+        return self._logger(node, set())
+
+    def _logger(self, node: ast.expr, seen: set[int]) -> str:
         if isinstance(node, ast.Call):
             if not node.args:
                 return _ROOT if last_name(node.func) == "getLogger" else ""
@@ -65,26 +70,24 @@ class Silencing:
                 return module_of(node).name
             names = self._resolver.strings(given)
             return next(iter(names)) if names and len(names) == 1 else ""
-        if isinstance(node, (ast.Name, ast.Attribute)) and depth < 8:
-            return self._behind(node, depth)
+        if isinstance(node, ast.Name):
+            return self._bound(self._resolver.lookup(node.id, scope_of(node))[0], seen)
+        if isinstance(node, ast.Attribute):
+            modules = [value.module for value in self._resolver.infer(node.value) if value.kind == "module"]
+            return self._bound([each for module in modules if module for each in module.scope.named(node.attr)], seen)
         return ""
 
-    def _behind(self, node: ast.Name | ast.Attribute, depth: int) -> str:
-        if isinstance(node, ast.Name):
-            bindings, _ = self._resolver.lookup(node.id, scope_of(node))
-        else:
-            modules = [value.module for value in self._resolver.infer(node.value) if value.kind == "module"]
-            bindings = [binding for module in modules if module for binding in module.scope.named(node.attr)]
-        return self._bound(bindings, depth)
-
-    def _bound(self, bindings: list[Binding], depth: int) -> str:
-        for binding in bindings if depth < 8 else ():
+    def _bound(self, bindings: list[Binding], seen: set[int]) -> str:
+        for binding in bindings:
+            if id(binding) in seen or len(seen) > _MAX_BINDINGS:
+                continue
+            seen.add(id(binding))
             name = ""
             if binding.kind == "import" and binding.source and binding.source[1]:
                 module = self._resolver.trees.module(binding.source[0])
-                name = self._bound(module.scope.named(binding.source[1]), depth + 1) if module else ""
+                name = self._bound(module.scope.named(binding.source[1]), seen) if module else ""
             elif binding.value is not None:
-                name = self.logger(binding.value, depth + 1)
+                name = self._logger(binding.value, seen)
             if name:
                 return name
         return ""
