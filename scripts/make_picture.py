@@ -15,7 +15,8 @@ from rich.text import Text
 from gpuwhy.investigate import diagnose_log
 from gpuwhy.remedies import prescribe
 from gpuwhy.reports import Detail
-from gpuwhy.reports.colour import print_in_colour
+from gpuwhy.reports.colour import coloured
+from gpuwhy.reports.text import rows
 
 ROOT = Path(__file__).parents[1]
 LOG = ROOT / "tests" / "data" / "logs" / "sglang.log"
@@ -26,13 +27,11 @@ FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', mono
 
 def picture() -> str:
     """The report of the seed log, drawn as a terminal, which folds lines that are longer than it is wide."""
-    sent = io.StringIO()
     diagnosis = prescribe(diagnose_log(LOG.read_bytes(), LOG.name))
-    colours = Console(file=sent, width=COLUMNS, force_terminal=True, color_system="standard", highlight=False)
-    print_in_colour(diagnosis, Detail(width=COLUMNS), colours)
+    sent = "\n".join(coloured(rows(diagnosis, Detail(width=COLUMNS)), COLUMNS))
     drawn = Console(record=True, width=COLUMNS, file=io.StringIO(), highlight=False)
     drawn.print(Text("$ gpuwhy diagnose sglang.log", style="bold"))
-    drawn.print(Text.from_ansi(sent.getvalue()), overflow="fold")
+    drawn.print(Text.from_ansi(sent), overflow="fold")
     return without_web_fonts(drawn.export_svg(title="gpuwhy", unique_id="gpuwhy"))
 
 

@@ -115,9 +115,11 @@ def test_a_known_failure_shows_what_the_source_confirms() -> None:
     diagnosis = with_source(ANSWER, seed)
     assert diagnosis.findings
     shown = " ".join(render(diagnosis, "text", Detail(width=0)).split())
-    assert "In the source that is installed there engine/gate.py:18 in check raises RuntimeError" in shown
-    assert "read on the way to it: ENGINE_LEVEL" in shown
+    assert "engine/probing.py:5 raises what engine/gate.py:11 swallows" in shown
+    assert "engine/gate.py:18 raises RuntimeError when not gate.levels" in shown
+    assert "does not fit: line 18 of the traceback is line 19 here" in shown
     assert "How far was looked" not in shown
+    assert "How far was looked" in render(diagnosis, "text", Detail(verbose=True))
     assert "How far was looked" in render(diagnosis, "text", Detail(width=0, verbose=True))
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import re
 import unicodedata
 from pathlib import Path
 
 import msgspec
 import pytest
-from rich.console import Console
 
 from gpuwhy.investigate import diagnose_log
 from gpuwhy.model.diagnosis import Diagnosis
@@ -18,7 +16,8 @@ from gpuwhy.model.finding import Certainty, Excluded, Finding, Link, Missing
 from gpuwhy.model.remedy import NotARemedy, Remedy
 from gpuwhy.remedies import prescribe
 from gpuwhy.reports import Detail, render
-from gpuwhy.reports.colour import print_in_colour
+from gpuwhy.reports.colour import coloured
+from gpuwhy.reports.text import rows
 from gpuwhy.snapshot.given import given
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
@@ -68,19 +67,44 @@ def test_the_first_line_is_the_answer(seed: Diagnosis) -> None:
 
 def test_the_seed_in_the_order_of_its_questions(seed: Diagnosis) -> None:
     text = render(seed, "text")
+    headings = ["How it happened", "What to do first", "Other ways, by size", "Does not help", "Ruled out", "Could still be", "Not known"]  # fmt: skip
+    starts = tuple(headings)
+    assert [
+        line.partition(" (")[0].partition(":")[0] for line in text.splitlines() if line.startswith(starts)
+    ] == headings
+
+
+def test_in_full_each_question_has_its_section(seed: Diagnosis) -> None:
+    text = render(seed, "text", Detail(verbose=True))
     headings = [
         "How it happened",
+        "Evidence",
         "What to do first",
         "Other ways, from the smallest change to the largest",
         "What does not help",
         "What else it could be",
+        "Ruled out",
         "What is not known, and the one command that decides",
     ]
     assert [line for line in text.splitlines() if line in headings] == headings
 
 
-def test_the_seed_names_cause_links_remedies_and_what_fails(seed: Diagnosis) -> None:
+def test_the_short_report_names_what_decides(seed: Diagnosis) -> None:
     text = " ".join(render(seed, "text").split())
+    for expected in (
+        "likely: it fits, one link is inferred",
+        "sglang.log:1: Failed to get device capability: SM 12.x requires CUDA >= 12.9.",
+        "catches every exception and only logs a warning [swallowed]",
+        "sglang.log:67: RuntimeError: FlashInfer requires GPUs with sm75 or higher",
+        "--sampling-backend pytorch",
+        "check that it helped: # with its port and model: curl",
+        "Could still be: toolkit-path-wrong (possible), toolkit-missing (possible)",
+    ):
+        assert expected in text
+
+
+def test_the_seed_in_full_names_links_remedies_and_what_fails(seed: Diagnosis) -> None:
+    text = " ".join(render(seed, "text", Detail(verbose=True)).split())
     for expected in (
         "sglang.log:1: Failed to get device capability: SM 12.x requires CUDA >= 12.9.",
         "CompilationContext.__init__ catches every exception and only logs a warning [swallowed]",
@@ -165,20 +189,16 @@ def test_hostile_text_stays_text(hostile: Diagnosis, width: int) -> None:
 
 
 def test_hostile_text_in_colour_is_no_markup(hostile: Diagnosis) -> None:
-    out = io.StringIO()
-    console = Console(file=out, force_terminal=True, color_system="standard", highlight=False, width=100)
-    print_in_colour(hostile, Detail(verbose=True, show_work=True), console)
-    shown = re.sub(r"\x1b\[[\d;]*m", "", out.getvalue())
+    found = rows(hostile, Detail(verbose=True, show_work=True))
+    shown = re.sub(r"\x1b\[[\d;]*m", "", "\n".join(coloured(found, 100, with_links=True)))
     assert "[bold]x[/bold]" in shown
     assert not any(unicodedata.category(c) in ("Cc", "Cf", "Cs") and c != "\n" for c in shown)
 
 
 def test_colours_change_no_word(seed: Diagnosis) -> None:
-    out = io.StringIO()
-    print_in_colour(
-        seed, Detail(), Console(file=out, force_terminal=True, color_system="standard", highlight=False, width=100)
-    )
-    assert re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()) == render(seed, "text", Detail())
+    sent = "".join(f"{line}\n" for line in coloured(rows(seed, Detail()), 100))
+    assert "\x1b[1m" in sent
+    assert re.sub(r"\x1b\[[\d;]*m", "", sent) == render(seed, "text", Detail())
 
 
 @pytest.mark.parametrize(
@@ -205,6 +225,6 @@ def test_a_remedy_is_headed_by_what_is_typed_or_by_its_sentence(
     remedy = Remedy(kind=kind, name=name, value=value, summary="A sentence")
     first = msgspec.structs.replace(seed.findings[0], remedies=(remedy,))
     lines = render(msgspec.structs.replace(seed, findings=(first,)), "text").splitlines()
-    after = lines[lines.index(next(line for line in lines if line.startswith("What to do first"))) + 1 :]
+    after = [*lines[lines.index(next(line for line in lines if line.startswith("What to do first"))) + 1 :], ""]
     assert after[0].strip() == heading
     assert (after[1].strip() == "A sentence") is (heading != "A sentence")

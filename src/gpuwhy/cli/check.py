@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpuwhy.cli.failing import unusable
+from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE, UNREACHABLE
 from gpuwhy.cli.target_options import Reach, target_options
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--requirements", "-r", metavar="FILE", default="", help="As if these requirements were installed.")
 @click.option("--facts", "facts_file", metavar="FILE", help="Facts of the host, given by hand (YAML or JSON).")
 @click.option("--unit", "-u", default="", help="The systemd unit whose environment counts.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "form", type=FormatName("forecast"), default="text", show_default=True)
 @click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
 @click.option("--verbose", "-v", is_flag=True, help="What is in order too, every remedy, the evidence's places.")
 @click.option("--deadline", type=click.FloatRange(0.5, 600), default=4.0, show_default=True, help="Seconds for probes.")
@@ -57,8 +58,8 @@ def command(
     """
     from gpuwhy.investigate.checks.plan import Plan, PlanError
     from gpuwhy.logs import UnreadableLog
+    from gpuwhy.reports import Detail, write
     from gpuwhy.reports.check import prescribed
-    from gpuwhy.reports.check_writing import write
     from gpuwhy.snapshot import SnapshotError, read_given
     from gpuwhy.targets import TargetError
 
@@ -75,7 +76,7 @@ def command(
     except TargetError as error:
         reach.fail(where, error)
     try:
-        write(prescribed(found), form, verbose, output)
+        write(prescribed(found), form, Detail(verbose=verbose), output)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpuwhy.cli.failing import unusable
+from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE, UNREACHABLE
 from gpuwhy.cli.target_options import Reach, target_options
 from gpuwhy.model.diagnosis import Diagnosis
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     "--pid", type=click.IntRange(1, 2**22), help="A process that runs and does not get on: what it waits for."
 )
 @click.option("--facts", "facts_file", metavar="FILE", help="Facts of the host, given by hand (YAML or JSON).")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "form", type=FormatName("diagnosis"), default="text", show_default=True)
 @click.option("--output", "-o", metavar="FILE", help="Write the report to a file.")
 @click.option("--verbose", "-v", is_flag=True, help="Every remedy in full, the facts used, the evidence.")
 @click.option("--show-work", is_flag=True, help="The record of the investigation too.")

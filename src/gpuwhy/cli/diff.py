@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
 from gpuwhy.cli.failing import unreachable, unusable
+from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE
 from gpuwhy.cli.target_options import Reach, target_options
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--unit", "-u", default="", help="The systemd unit to examine, where a side is a host.")
 @click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
 @click.option("--verbose", "-v", is_flag=True, help="Every change and line, and all that could not be compared.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "form", type=FormatName("comparison"), default="text", show_default=True)
 @target_options
 def command(before: str, after: str, unit: str, deadline: float, verbose: bool, form: str, reach: Reach) -> int:
     """What changed from BEFORE to AFTER, ordered by what it can cause.
@@ -30,14 +30,13 @@ def command(before: str, after: str, unit: str, deadline: float, verbose: bool, 
     names one. Exit status 1 when something differs or nothing could be compared, 0 when all that was compared is equal.
     """
     from gpuwhy.investigate.differences import compare
-    from gpuwhy.reports import differences as report
+    from gpuwhy.reports import Detail, write
 
     files = {where: _of_file(where) for where in (before, after)}
     known = next((each.target.unit for each in files.values() if each is not None and each.target.unit), "")
     first, second = (files[where] or _of_host(where, unit or known, deadline, reach) for where in (before, after))
     comparison = compare(first, second)
-    text = report.render_json(comparison) if form == "json" else report.render(comparison, verbose)
-    sys.stdout.buffer.write(text.encode("utf-8", "replace"))
+    write(comparison, form, Detail(verbose=verbose))
     return FAILURE if comparison.changes or not comparison.compared else 0
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from gpuwhy.cli.failing import unreachable, unusable
+from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE, UNUSABLE
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("--unit", "-u", metavar="NAME", default="", help="With --needs: as this systemd unit would load it, by its LD_LIBRARY_PATH.")  # fmt: skip
 @click.option("--requirements", is_flag=True, help="Of wheels, only what they say of themselves; reads no code.")
 @click.option("--deep", is_flag=True, help="Search large data sections for bare cubins too.")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "form", type=FormatName("inspection"), default="text", show_default=True)
 @click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
 @click.option("--verbose", "-v", is_flag=True, help="What each file needs, and how its code is grouped.")
 def command(
@@ -55,7 +56,7 @@ def command(
     """
     from gpuwhy.cli.progress import shown_reading
     from gpuwhy.investigate.binaries import Question, has_failing, inspect_binaries, inspect_requirements
-    from gpuwhy.reports.binaries_writing import write
+    from gpuwhy.reports import Detail, write
 
     named, target = _target(gpu, capability, driver)
     wanted = [*paths, *(folder for environment in environments for folder in _packages_of(environment))]
@@ -65,13 +66,13 @@ def command(
             f"{missing[0]}: no such file or folder" if missing else "name a file, a folder, a wheel, or --venv DIR"
         )
     search = _of_unit(unit, needs) if unit else _variables(variables, needs)
-    details = verbose or form == "json"
+    details = verbose or form != "text"
     question = Question(target, named, driver, kernel, deep, details, needs, *search)
     with shown_reading() as on_progress:
         inspect = inspect_requirements if requirements else inspect_binaries
         inspection = inspect(wanted, question, on_progress)
     try:
-        write(inspection, form, verbose, output)
+        write(inspection, form, Detail(verbose=verbose), output)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise

@@ -1,4 +1,4 @@
-"""Reports: the diagnosis for a person in a terminal, or as one JSON document for a program."""
+"""Reports: what gpuwhy found, for a person in a terminal, for a page, for an issue, for a pipeline; see :mod:`gpuwhy.reports.formats`."""
 
 from __future__ import annotations
 
@@ -6,13 +6,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpuwhy.reports.interface import Detail
+    from gpuwhy.reports.interface import Detail, UnknownFormatError
     from gpuwhy.reports.neutral import plain
-    from gpuwhy.reports.writing import FORMATS, render, write
+    from gpuwhy.reports.writing import render, write
 
-__all__ = ["FORMATS", "Detail", "plain", "render", "write"]
+__all__ = ["Detail", "UnknownFormatError", "plain", "render", "write"]
 
-_HOMES = {"FORMATS": "writing", "Detail": "interface", "plain": "neutral", "render": "writing", "write": "writing"}
+_HOMES = {
+    "Detail": "interface",
+    "UnknownFormatError": "interface",
+    "plain": "neutral",
+    "render": "writing",
+    "write": "writing",
+}
 
 
 def __getattr__(name: str) -> Any:

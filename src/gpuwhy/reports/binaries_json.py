@@ -6,18 +6,15 @@ from typing import Any
 
 import msgspec
 
-from gpuwhy import __version__
 from gpuwhy.model.inspection import InspectedFile, Inspection, WheelSummary
-from gpuwhy.reports.neutral import encodable, escaped_for_json
+from gpuwhy.reports.document import Versioned, versions, written
 
 SCHEMA_VERSION = "0.1"
 
 
-class InspectDocument(msgspec.Struct, frozen=True, kw_only=True):
+class InspectDocument(Versioned, frozen=True, kw_only=True):
     """The whole answer; see docs/inspect.md."""
 
-    schema_version: str
-    gpuwhy_version: str
     compute_capability: str
     gpu: str
     driver: str
@@ -30,8 +27,7 @@ class InspectDocument(msgspec.Struct, frozen=True, kw_only=True):
 def render(inspection: Inspection) -> str:
     """The document, indented."""
     document = InspectDocument(
-        schema_version=SCHEMA_VERSION,
-        gpuwhy_version=__version__,
+        **versions(SCHEMA_VERSION),
         compute_capability=inspection.compute_capability,
         gpu=inspection.gpu,
         driver=inspection.driver,
@@ -40,9 +36,7 @@ def render(inspection: Inspection) -> str:
         wheels=inspection.wheels,
         unreadable=inspection.unreadable,
     )
-    # a path whose bytes are no UTF-8 comes with lone surrogates, which JSON cannot hold
-    encoded = msgspec.json.encode(encodable(msgspec.to_builtins(document)))
-    return msgspec.json.format(escaped_for_json(encoded.decode()), indent=1) + "\n"
+    return written(document)
 
 
 def schema() -> dict[str, Any]:

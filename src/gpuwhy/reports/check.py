@@ -89,7 +89,9 @@ def _answer(forecast: Forecast) -> str:
 
 def _problem(number: int, problem: Problem, verbose: bool) -> Iterator[Row]:
     yield Row(f"{number}. {problem.title}", style="answer", hang=3)
-    yield Row(f"{problem.cause}: {_SURE[problem.certainty]}", 3, problem.certainty.value)
+    yield Row(
+        f"{problem.cause}: {_SURE[problem.certainty]}", 3, "bad" if problem.certainty is Certainty.PROVEN else "unsure"
+    )
     for evidence in problem.evidence[: None if verbose else 4]:
         yield Row(f"- {_said(evidence)}{_where(evidence, verbose)}", 3, "quote", 2)
     for position, remedy in enumerate(problem.remedies[: None if verbose else 3]):

@@ -6,19 +6,16 @@ from typing import Any
 
 import msgspec
 
-from gpuwhy import __version__
 from gpuwhy.investigate.checks.results import Forecast, Passed, Problem, Unchecked
 from gpuwhy.model.fact import Fact
-from gpuwhy.reports.neutral import encodable, escaped_for_json
+from gpuwhy.reports.document import Versioned, versions, written
 
 SCHEMA_VERSION = "0.1"
 
 
-class CheckDocument(msgspec.Struct, frozen=True, kw_only=True):
+class CheckDocument(Versioned, frozen=True, kw_only=True):
     """The whole answer; see docs/check.md. ``is_examined`` false: nothing could be examined, so nothing is said."""
 
-    schema_version: str
-    gpuwhy_version: str
     where: str
     is_examined: bool
     problems: tuple[Problem, ...]
@@ -30,8 +27,7 @@ class CheckDocument(msgspec.Struct, frozen=True, kw_only=True):
 def render(forecast: Forecast) -> str:
     """The document, indented."""
     document = CheckDocument(
-        schema_version=SCHEMA_VERSION,
-        gpuwhy_version=__version__,
+        **versions(SCHEMA_VERSION),
         where=forecast.where,
         is_examined=forecast.is_examined,
         problems=forecast.problems,
@@ -39,8 +35,7 @@ def render(forecast: Forecast) -> str:
         unchecked=forecast.unchecked,
         facts=forecast.facts,
     )
-    encoded = msgspec.json.encode(encodable(msgspec.to_builtins(document)))
-    return msgspec.json.format(escaped_for_json(encoded.decode()), indent=1) + "\n"
+    return written(document)
 
 
 def schema() -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from gpuwhy.model.source import (
     HiddenRaise,
@@ -50,20 +50,26 @@ def condition_rows(source: SourceAnswer) -> Iterator[Row]:
     yield from _list("How far was looked", source.limits, _MANY)
 
 
-def installed_rows(source: SourceAnswer) -> Iterator[Row]:
-    """For a failure that the catalogue explains: what the installed source confirms, in a few lines."""
-    if source.place is None:
-        return
-    yield from _heading("In the source that is installed there")
-    yield from _condition(source)
-    for each in [swallowed for swallowed in source.swallowed if swallowed.seen][:1]:
-        yield from _one_swallowed(each)
-    if source.confirmed:
-        yield Row(f"read on the way to it: {', '.join(source.confirmed)}", 2, hang=2)
+def brief_rows(source: SourceAnswer, told: Collection[str] = ()) -> Iterator[Row]:
+    """For a failure that the catalogue explains: what the installed source confirms, and what in it does not fit.
+    ``told`` are places that the reader has seen already."""
+    places = list(_telling_places(source, told))
+    if places:
+        yield Row(f"installed source: {'; '.join(places)}", 2, "note", 2)
     if source.replay is not None and source.replay.agreement in _DECIDED:
         yield Row(_verdict(source.replay), 2, hang=2)
     for sentence in source.disagreements[:_FEW]:
         yield Row(f"does not fit: {sentence}", 2, "possible", 2)
+
+
+def _telling_places(source: SourceAnswer, told: Collection[str]) -> Iterator[str]:
+    for each in [swallowed for swallowed in source.swallowed if swallowed.seen][:1]:
+        hidden = next((hides.place for hides in each.hides), None)
+        if hidden is not None and not {str(hidden), str(each.place)} <= set(told):
+            yield f"{hidden} raises what {each.place} swallows"
+    if source.place is not None and str(source.place) not in told:
+        strong = next((each.text for each in source.conditions if not each.is_weak), "")
+        yield f"{source.place} raises {source.raises or 'it'}" + (f" when {strong}" if strong else "")
 
 
 def _heading(title: str) -> Iterator[Row]:

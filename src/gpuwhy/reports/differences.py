@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from gpuwhy import __version__
 from gpuwhy.investigate.differences import Change, Comparison, Side, Uncompared
-from gpuwhy.reports.neutral import encodable, escaped_for_json, plain
+from gpuwhy.reports.document import Versioned, versions, written
+from gpuwhy.reports.neutral import plain
 
 SCHEMA_VERSION = "0.1"
 
@@ -19,11 +19,9 @@ _LINES_SHOWN = 8
 _LONGEST = 160
 
 
-class DifferenceDocument(msgspec.Struct, frozen=True, kw_only=True):
+class DifferenceDocument(Versioned, frozen=True, kw_only=True):
     """The whole answer; see docs/snapshots.md."""
 
-    schema_version: str
-    gpuwhy_version: str
     comparison: Comparison
 
 
@@ -34,17 +32,16 @@ def schema() -> dict[str, Any]:
 
 def render_json(comparison: Comparison) -> str:
     """The document, indented."""
-    document = DifferenceDocument(schema_version=SCHEMA_VERSION, gpuwhy_version=__version__, comparison=comparison)
-    encoded = msgspec.json.encode(encodable(msgspec.to_builtins(document))).decode()
-    return msgspec.json.format(escaped_for_json(encoded), indent=1) + "\n"
+    return written(DifferenceDocument(**versions(SCHEMA_VERSION), comparison=comparison))
 
 
 def render(comparison: Comparison, verbose: bool = False) -> str:
     """The report; with ``verbose`` every change, every line, and all that could not be compared."""
-    return "".join(plain(line) + "\n" for line in _lines(comparison, verbose))
+    return "".join(plain(line) + "\n" for line in lines(comparison, verbose))
 
 
-def _lines(comparison: Comparison, verbose: bool) -> Iterator[str]:
+def lines(comparison: Comparison, verbose: bool = False) -> Iterator[str]:
+    """The report line by line."""
     yield f"before: {_side(comparison.before)}"
     yield f"after:  {_side(comparison.after)}"
     changes = comparison.changes

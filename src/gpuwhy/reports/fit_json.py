@@ -6,26 +6,22 @@ from typing import Any
 
 import msgspec
 
-from gpuwhy import __version__
 from gpuwhy.fit.results import Estimate
-from gpuwhy.reports.neutral import encodable, escaped_for_json
+from gpuwhy.reports.document import Versioned, versions, written
 
 SCHEMA_VERSION = "0.1"
 
 
-class FitDocument(msgspec.Struct, frozen=True, kw_only=True):
+class FitDocument(Versioned, frozen=True, kw_only=True):
     """The whole answer; see docs/fit.md. Amounts are GiB where no field says otherwise, each with its bounds."""
 
-    schema_version: str
-    gpuwhy_version: str
     estimate: Estimate
 
 
 def render(found: Estimate) -> str:
     """The document, indented."""
-    document = FitDocument(schema_version=SCHEMA_VERSION, gpuwhy_version=__version__, estimate=found)
-    encoded = msgspec.json.encode(encodable(msgspec.to_builtins(document)))
-    return msgspec.json.format(escaped_for_json(encoded.decode()), indent=1) + "\n"
+    document = FitDocument(**versions(SCHEMA_VERSION), estimate=found)
+    return written(document)
 
 
 def schema() -> dict[str, Any]:

@@ -1,23 +1,46 @@
-"""What a report format is: a function from a diagnosis to text. A new format is one module with such a function."""
+"""What a report format is: one module in :mod:`gpuwhy.reports.formats`, with a function for each kind of answer it shows."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias
 
 import msgspec
 
-from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.reports.row import Row
 
 
 class Detail(msgspec.Struct, frozen=True):
-    """How much is shown. ``width`` in columns; 0: no wrapping."""
+    """How much is shown. ``width`` in columns; 0: no wrapping. ``is_private``: for the reader's own eyes, nothing has to
+    be taken out for the public."""
 
     verbose: bool = False
     show_work: bool = False
     width: int = 100
+    is_private: bool = False
+
+
+Answer: TypeAlias = Any
+"""A :class:`~gpuwhy.model.diagnosis.Diagnosis`, a :class:`~gpuwhy.investigate.checks.results.Forecast`, an
+:class:`~gpuwhy.model.inspection.Inspection` or a :class:`~gpuwhy.investigate.differences.Comparison`."""
+
+KINDS = {"Diagnosis": "diagnosis", "Forecast": "forecast", "Inspection": "inspection", "Comparison": "comparison"}
+"""The kinds of answers by their types, and how the function of a format is called that shows one."""
+
+Shown: TypeAlias = "str | list[Row]"
+"""The report as it is written, or rows that are still to be wrapped, and coloured where that is wanted."""
+
+Show: TypeAlias = Callable[[Answer, Detail], Shown]
 
 
 class Format(Protocol):
-    """Renders a diagnosis. The result ends with a newline and holds no control character but newlines."""
+    """A format module has at least one of these. A text ends with a newline and holds no control character but newlines."""
 
-    def __call__(self, diagnosis: Diagnosis, detail: Detail) -> str: ...
+    diagnosis: Show
+    forecast: Show
+    inspection: Show
+    comparison: Show
+
+
+class UnknownFormatError(ValueError):
+    """There is no such format, or it does not show this kind of answer."""

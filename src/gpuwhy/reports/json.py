@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from gpuwhy import __version__
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Event
 from gpuwhy.model.evidence import Evidence
@@ -15,8 +14,7 @@ from gpuwhy.model.finding import Excluded, Finding, Missing
 from gpuwhy.model.hang import Waiting
 from gpuwhy.model.investigation import Investigation
 from gpuwhy.model.source import SourceAnswer
-from gpuwhy.reports.interface import Detail
-from gpuwhy.reports.neutral import encodable, escaped_for_json
+from gpuwhy.reports.document import Versioned, versions, written
 
 SCHEMA_VERSION = "0.1"
 
@@ -45,11 +43,9 @@ class IncidentDocument(msgspec.Struct, frozen=True):
     logs: tuple[LogSummary, ...]
 
 
-class Document(msgspec.Struct, frozen=True, kw_only=True):
+class Document(Versioned, frozen=True, kw_only=True):
     """The whole answer. ``findings`` are ranked, the first is the answer; see docs/json.md."""
 
-    schema_version: str
-    gpuwhy_version: str
     where: str
     findings: tuple[Finding, ...]
     ruled_out: tuple[Excluded, ...]
@@ -70,8 +66,7 @@ def document_of(diagnosis: Diagnosis) -> Document:
     """The diagnosis as the document that is printed."""
     incident = diagnosis.incident
     return Document(
-        schema_version=SCHEMA_VERSION,
-        gpuwhy_version=__version__,
+        **versions(SCHEMA_VERSION),
         where=diagnosis.where,
         findings=diagnosis.findings,
         ruled_out=diagnosis.ruled_out,
@@ -100,13 +95,9 @@ def document_of(diagnosis: Diagnosis) -> Document:
     )
 
 
-def render(diagnosis: Diagnosis, detail: Detail) -> str:
-    """The document, indented. Details do not change it."""
-    del detail
-    # lone surrogates of a log's broken encoding cannot be written as UTF-8; they are escaped like control characters
-    encoded = msgspec.json.encode(encodable(msgspec.to_builtins(document_of(diagnosis))))
-    # before the line breaks of the layout come in: what is escaped then stands inside strings
-    return msgspec.json.format(escaped_for_json(encoded.decode()), indent=1) + "\n"
+def render(diagnosis: Diagnosis) -> str:
+    """The document, indented."""
+    return written(document_of(diagnosis))
 
 
 def schema() -> dict[str, Any]:

@@ -8,7 +8,8 @@ from typing import Any
 
 import msgspec
 
-from gpuwhy.reports.neutral import encodable, escaped_for_json, plain
+from gpuwhy.reports.document import written
+from gpuwhy.reports.neutral import plain
 from gpuwhy.snapshot import Probe, Snapshot
 from gpuwhy.snapshot.anonymising import KINDS
 from gpuwhy.snapshot.redactions import Redaction, redactions_of
@@ -39,8 +40,7 @@ def whole(snapshot: Snapshot) -> str:
 
 
 def _json(value: Any) -> str:
-    encoded = msgspec.json.encode(encodable(value)).decode()
-    return msgspec.json.format(escaped_for_json(encoded), indent=1) + "\n"
+    return written(value)
 
 
 def _text(lines: Iterator[str]) -> str:

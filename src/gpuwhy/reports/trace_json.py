@@ -6,8 +6,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from gpuwhy import __version__
-from gpuwhy.reports.neutral import encodable, escaped_for_json
+from gpuwhy.reports.document import Versioned, versions, written
 from gpuwhy.source.answers import Absence, Moved, Trace
 from gpuwhy.source.replay import Replay
 from gpuwhy.source.texts_asking import LogPlaces
@@ -17,36 +16,31 @@ SCHEMA_VERSION = "0.2"
 Answer: TypeAlias = Trace | Absence | Moved | LogPlaces | Replay
 
 
-class _Document(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    schema_version: str
-    gpuwhy_version: str
-
-
-class TraceDocument(_Document, frozen=True, kw_only=True, omit_defaults=True):
+class TraceDocument(Versioned, frozen=True, kw_only=True, omit_defaults=True):
     """What a place, a symbol or a traceback gives; see docs/trace.md."""
 
     trace: Trace
 
 
-class ReadsDocument(_Document, frozen=True, kw_only=True, omit_defaults=True):
+class ReadsDocument(Versioned, frozen=True, kw_only=True, omit_defaults=True):
     """What ``--reads`` gives: whether a variable is read, and what limits the answer."""
 
     reads: Absence
 
 
-class MovedDocument(_Document, frozen=True, kw_only=True, omit_defaults=True):
+class MovedDocument(Versioned, frozen=True, kw_only=True, omit_defaults=True):
     """What ``--import`` gives: where a name went."""
 
     moved: Moved
 
 
-class PlacesDocument(_Document, frozen=True, kw_only=True, omit_defaults=True):
+class PlacesDocument(Versioned, frozen=True, kw_only=True, omit_defaults=True):
     """What ``--lines`` gives: the lines of a log with the places that wrote them."""
 
     places: LogPlaces
 
 
-class ReplayDocument(_Document, frozen=True, kw_only=True, omit_defaults=True):
+class ReplayDocument(Versioned, frozen=True, kw_only=True, omit_defaults=True):
     """What ``--replay`` gives: how the call ends with the facts of a host, and the trail that leads there."""
 
     replay: Replay
@@ -57,21 +51,20 @@ DOCUMENTS = (TraceDocument, ReadsDocument, MovedDocument, PlacesDocument, Replay
 
 def render(answer: Answer) -> str:
     """The document, indented."""
-    encoded = msgspec.json.encode(encodable(msgspec.to_builtins(_document(answer))))
-    return msgspec.json.format(escaped_for_json(encoded.decode()), indent=1) + "\n"
+    return written(_document(answer))
 
 
-def _document(answer: Answer) -> _Document:
-    versions = {"schema_version": SCHEMA_VERSION, "gpuwhy_version": __version__}
+def _document(answer: Answer) -> Versioned:
+    shape = versions(SCHEMA_VERSION)
     if isinstance(answer, Trace):
-        return TraceDocument(**versions, trace=answer)
+        return TraceDocument(**shape, trace=answer)
     if isinstance(answer, Absence):
-        return ReadsDocument(**versions, reads=answer)
+        return ReadsDocument(**shape, reads=answer)
     if isinstance(answer, Moved):
-        return MovedDocument(**versions, moved=answer)
+        return MovedDocument(**shape, moved=answer)
     if isinstance(answer, LogPlaces):
-        return PlacesDocument(**versions, places=answer)
-    return ReplayDocument(**versions, replay=answer)
+        return PlacesDocument(**shape, places=answer)
+    return ReplayDocument(**shape, replay=answer)
 
 
 def schema() -> dict[str, Any]:

@@ -1,0 +1,41 @@
+"""``--format``: the formats that show what a command answers, found by their names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    NamedType = click.ParamType[str]
+else:
+    # before click 8.2 it takes no parameter
+    NamedType = click.ParamType
+
+
+class FormatName(NamedType):
+    """The name of a format that shows one kind of answer (:data:`gpuwhy.reports.interface.KINDS`)."""
+
+    name = "format"
+
+    def __init__(self, kind: str) -> None:
+        self._kind = kind
+
+    def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
+        """Asked for by the help alone: only then are all formats looked at."""
+        from gpuwhy.reports.formats import names_for
+
+        return f"[{'|'.join(names_for(self._kind))}]"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The name, if that format shows this kind of answer; nothing is imported for the default."""
+        from gpuwhy.reports.formats import show_of
+        from gpuwhy.reports.interface import UnknownFormatError
+
+        if value == "text":
+            return value
+        try:
+            show_of(value, self._kind)
+        except UnknownFormatError as error:
+            self.fail(str(error), param, ctx)
+        return value

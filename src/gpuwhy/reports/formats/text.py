@@ -1,0 +1,42 @@
+"""For a person in a terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpuwhy.reports.row import Row
+
+if TYPE_CHECKING:
+    from gpuwhy.investigate.checks.results import Forecast
+    from gpuwhy.investigate.differences import Comparison
+    from gpuwhy.model.diagnosis import Diagnosis
+    from gpuwhy.model.inspection import Inspection
+    from gpuwhy.reports.interface import Detail
+
+
+def diagnosis(answer: Diagnosis, detail: Detail) -> list[Row]:
+    """The answer first, then how it happened and what to do."""
+    from gpuwhy.reports.text import rows
+
+    return list(rows(answer, detail))
+
+
+def forecast(answer: Forecast, detail: Detail) -> list[Row]:
+    """The problems with what to do, then what could not be checked."""
+    from gpuwhy.reports.check import rows
+
+    return list(rows(answer, detail.verbose))
+
+
+def inspection(answer: Inspection, detail: Detail) -> list[Row]:
+    """One line a file; a table is never wrapped."""
+    from gpuwhy.reports.binaries import lines
+
+    return [Row(line, style=style, is_whole=True) for line, style in lines(answer, detail.verbose)]
+
+
+def comparison(answer: Comparison, detail: Detail) -> list[Row]:
+    """What changed, the most suspicious first."""
+    from gpuwhy.reports.differences import lines
+
+    return [Row(line, is_whole=True) for line in lines(answer, detail.verbose)]

@@ -1,0 +1,44 @@
+"""What the short and the full report for a person have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.model.evidence import Standing
+from gpuwhy.model.finding import Link
+from gpuwhy.remedies import setting_of
+from gpuwhy.reports.row import Row
+
+MANY = 12
+"""Rows of a list that are shown without -v."""
+
+
+def section(title: str) -> Iterator[Row]:
+    """A blank line and a heading."""
+    yield Row("")
+    yield Row(title, style="heading")
+
+
+def subject_of(diagnosis: Diagnosis) -> str:
+    """The unit and where it runs, or the file that was read."""
+    unit = diagnosis.incident.unit
+    return f"{unit} on {diagnosis.where}" if unit and unit not in diagnosis.where else diagnosis.where
+
+
+def typed_where(diagnosis: Diagnosis) -> str:
+    """Where the commands are to be typed, when that is not plainly this shell."""
+    setting = setting_of(diagnosis)
+    is_for_root = setting.kind == "systemd" and not setting.is_user_unit
+    parts = [f"on {setting.host}" if setting.host else "", "as root" if is_for_root else ""]
+    return ", ".join(part for part in parts if part)
+
+
+def marks_of(link: Link) -> str:
+    """``  [swallowed, inferred]``: what a reader should know of the link itself."""
+    marks = []
+    if link.is_swallowed:
+        marks.append("swallowed")
+    if link.evidence is None or link.evidence.standing is Standing.INFERRED:
+        marks.append("inferred")
+    return f"  [{', '.join(marks)}]" if marks else ""
