@@ -157,7 +157,9 @@ class Environment:
             passed = argument_for(scope, call, name)[0]
             given = [] if passed is None else [passed]
         found = [(each, self._resolver.strings(each)) for one in given for each in self._elements(one)]
-        return [each for each, names in found if not names], frozenset().union(*(names or () for _, names in found))
+        return [each for each, names in found if not names], frozenset().union(*(names or () for _, names in found)) - {
+            ""
+        }
 
     def _elements(self, node: ast.expr) -> list[ast.expr]:
         """The expressions of a list that is written out, also where a local name stands for it; else the one itself."""
