@@ -6,6 +6,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ pytestmark = pytest.mark.lab
 UNIT = "sglang.service"
 GATE = "RuntimeError: FlashInfer requires GPUs with sm75 or higher"
 DROP_IN = f"/etc/systemd/system/{UNIT}.d/50-gpuwhy-FLASHINFER_CUDA_ARCH_LIST.conf"
+REMEDY = "FLASHINFER_CUDA_ARCH_LIST=12.0a"
 MOST_SECONDS_BEYOND_THE_START = 30.0
 
 
@@ -64,18 +66,19 @@ def life_of(host: GpuHost) -> float:
     return (int(serving[-1]["__MONOTONIC_TIMESTAMP"]) - int(shown["ExecMainStartTimestampMonotonic"])) / 1e6
 
 
-def remedy_number(document: dict[str, Any], name: str, value: str) -> int:
-    found = [each for each in document["remedies"] if (each["name"], each.get("value", "")) == (name, value)]
-    return int(found[0]["number"])
+@contextmanager
+def spoilt(host: GpuHost, spoil: str, mend: str) -> Iterator[None]:
+    """Makes the host such that it cannot be changed, and mends it whatever comes of it."""
+    host.run(spoil)
+    try:
+        yield
+    finally:
+        host.run(mend)
 
 
 def test_a_crash_loop_is_fixed_with_one_command_and_undone_with_another(host: GpuHost) -> None:
     before = configuration(host)
-    listed = gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--format", "json")
-    assert listed.returncode == 1, listed.stderr
-    number = remedy_number(answered(listed), "FLASHINFER_CUDA_ARCH_LIST", "12.0a")
-
-    shown = gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--remedy", str(number))
+    shown = gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--remedy", REMEDY)
     assert shown.returncode == 1, shown.stderr
     assert f"+++ {DROP_IN}" in shown.stdout
     assert '+Environment="FLASHINFER_CUDA_ARCH_LIST=12.0a"' in shown.stdout
@@ -85,7 +88,7 @@ def test_a_crash_loop_is_fixed_with_one_command_and_undone_with_another(host: Gp
 
     crashes = host.journal(UNIT).count(GATE)
     begun = time.monotonic()
-    done = gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--remedy", str(number), "--apply", "--yes")
+    done = gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--remedy", REMEDY, "--apply", "--yes")
     took = time.monotonic() - begun
     assert done.returncode == 0, done.stdout + done.stderr
     assert "reached rung e: active" in done.stdout
@@ -111,35 +114,26 @@ def test_a_crash_loop_is_fixed_with_one_command_and_undone_with_another(host: Gp
 
 def test_a_host_that_does_not_let_itself_be_changed_is_left_as_it_was(host: GpuHost) -> None:
     folder = f"/etc/systemd/system/{UNIT}.d"
-    listed = answered(gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--format", "json"))
-    number = str(remedy_number(listed, "FLASHINFER_CUDA_ARCH_LIST", "12.0a"))
 
     def fix() -> tuple[int, str]:
-        done = gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--remedy", number, "--apply", "--yes")
+        done = gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--remedy", REMEDY, "--apply", "--yes")
         return done.returncode, " ".join((done.stdout + done.stderr).split())
 
-    host.run("mount --bind /etc/systemd/system /etc/systemd/system && mount -o remount,bind,ro /etc/systemd/system")
-    before = configuration(host)
-    status, told = fix()
-    assert status == 1
-    assert "read-only" in told
-    assert configuration(host) == before
-    host.run("umount /etc/systemd/system")
+    def is_refused(words: str) -> None:
+        before = configuration(host)
+        status, told = fix()
+        assert status == 1, told
+        assert words in told
+        assert configuration(host) == before
 
-    host.run(f"mkdir {folder} && mount -t tmpfs -o size=64k tmpfs {folder} && head -c 60k /dev/zero > {folder}/full")
-    before = configuration(host)
-    status, told = fix()
-    assert status == 1
-    assert "no space is left" in told
-    assert configuration(host) == before
-    host.run(f"umount {folder} && useradd somebody && chown somebody {folder}")
-
-    before = configuration(host)
-    status, told = fix()
-    assert status == 1
-    assert f"{folder} belongs to user somebody" in told
-    assert configuration(host) == before
-    host.run(f"chown root {folder}")
+    read_only = "mount --bind /etc/systemd/system /etc/systemd/system && mount -o remount,bind,ro /etc/systemd/system"
+    with spoilt(host, read_only, "umount /etc/systemd/system"):
+        is_refused("read-only")
+    full = f"mkdir -p {folder} && mount -t tmpfs -o size=64k tmpfs {folder} && head -c 60k /dev/zero > {folder}/full"
+    with spoilt(host, full, f"umount {folder}"):
+        is_refused("no space is left")
+    with spoilt(host, f"useradd somebody && chown somebody {folder}", f"chown root {folder}"):
+        is_refused(f"{folder} belongs to user somebody")
 
     host.write(f"{folder}/90-local.conf", "[Service]\nEnvironment=FLASHINFER_CUDA_ARCH_LIST=12.0a\\x20\n")
     host.run("systemctl daemon-reload")
@@ -156,10 +150,8 @@ def test_a_host_that_does_not_let_itself_be_changed_is_left_as_it_was(host: GpuH
 
 
 def test_a_connection_that_is_cut_leaves_a_whole_change_and_a_record_of_it(host: GpuHost, tmp_path: Path) -> None:
-    listed = answered(gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--format", "json"))
-    number = str(remedy_number(listed, "FLASHINFER_CUDA_ARCH_LIST", "12.0a"))
     known, served = last_change(host)["id"], host.journal(UNIT).count(SERVING)
-    arguments = ("fix", host.ssh_destination, "--unit", UNIT, "--remedy", number, "--apply", "--yes")
+    arguments = ("fix", host.ssh_destination, "--unit", UNIT, "--remedy", REMEDY, "--apply", "--yes")
     running = start_gpuwhy(host, tmp_path / "said", *arguments)
     record = f"/var/lib/gpuwhy/history/{known + 1}.json"
     wait_for(
