@@ -646,25 +646,33 @@ def trial(
     names["__builtins__"] = {"__build_class__": builtins.__build_class__, "AssertionError": AssertionError}
     exec(code, names)
     values = [given.get(name, StandIn(name, given)) for name in parameters]
-    outcome = "left"
+    try:
+        outcome = _ended(names["made"], values, guard)
+    except TooLong:
+        outcome = "too long"
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    return guard, outcome
+
+
+def _ended(made: Callable[..., Any], values: list[Any], guard: Guard) -> str:
+    """How the call ends. Whoever calls it turns the clock off: it may strike at any line of this."""
     signal.setitimer(signal.ITIMER_REAL, PER_TRIAL)
     try:
-        result = names["made"](*values)
+        result = made(*values)
         if isinstance(result, types.GeneratorType):
             for _ in itertools.islice(result, 50):
                 pass
     except Reached:
-        outcome = "reached"
+        return "reached"
     except TooLong:
-        outcome = "too long"
+        raise
     except AssertionError:
-        outcome = "left"
+        return "left"
     except BaseException as error:  # noqa: BLE001 - whatever a stand-in causes decides nothing
         # a raise of the function itself was marked; anything else is a stand-in that does not fit
-        outcome = "left" if _is_own(error) and guard.left else "undecided"
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    return guard, outcome
+        return "left" if _is_own(error) and guard.left else "undecided"
+    return "left"
 
 
 def _is_own(error: BaseException) -> bool:
