@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOGS := tests/data/logs
 
-.PHONY: help install demo test check lint wheels score bench bench-source lab soak schema pages picture generality score-fit
+.PHONY: help install demo test check lint wheels score bench bench-source lab browser soak schema pages picture generality score-fit
 
 help:
 	@echo 'make demo     set up, and diagnose a crash of SGLang from its log and from its journal'
@@ -22,6 +22,7 @@ help:
 	@echo 'make bench    seconds to start and to diagnose'
 	@echo 'make bench-source  seconds of the tracer on real releases, which it fetches'
 	@echo 'make lab      real hosts: systemd, sshd, journal, FlashInfer (as root, on Debian 12)'
+	@echo 'make browser  reports in a real browser: keyboard, layout, accessibility, screenshots (as root, on Debian 12)'
 	@echo 'make soak     randomised tests with their full counts'
 	@echo 'make schema   write docs/*.schema.json'
 	@echo 'make picture  write docs/seed.svg'
@@ -89,6 +90,10 @@ bench-source: $(INSTALLED)
 lab: $(INSTALLED)
 	tests/lab/setup
 	$(BIN)/pytest tests/lab -m lab -p no:cacheprovider
+
+browser: $(INSTALLED)
+	tests/browser/setup
+	$(BIN)/pytest tests/browser -q -m browser -p no:cacheprovider
 
 soak: $(INSTALLED)
 	$(BIN)/pytest -m soak -n $(WORKERS)

@@ -7,7 +7,7 @@ reader zooms. Where the log has no times, the axis is the order of its lines.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -71,16 +71,14 @@ def timeline_of(incident: Incident, logs: ShownLogs) -> Timeline | None:
     """The time line; None where there are fewer than two events, which no picture explains better than a sentence."""
     events = _chosen(incident)
     is_time = sum(event.time is not None for event in events) * 2 > len(events)
-    placed = sorted(((_at(event, is_time), event) for event in events), key=lambda each: (each[0], each[1].id))
+    placed = sorted(_placed(events, is_time), key=lambda each: (each[0], each[1].id))
     if len(placed) < 2:
         return None
-    times = [at for at, event in placed if not is_time or event.time is not None]
-    begin, end = min(times), max(times)
+    begin, end = placed[0][0], placed[-1][0]
     names = _lanes(placed)
     rows = {name: _TOP + _ROW * number for number, name in enumerate(dict.fromkeys(names.values()))}
     marks = tuple(
-        _mark(event, max(at, begin), (begin, end), names[event.id], rows[names[event.id]], incident, logs)
-        for at, event in placed
+        _mark(event, at, (begin, end), names[event.id], rows[names[event.id]], incident, logs) for at, event in placed
     )
     lanes = tuple(_lane(name, y, [mark.x for mark in marks if mark.lane == name]) for name, y in rows.items())
     date = time.strftime("%Y-%m-%d", time.gmtime(begin)) if is_time else ""
@@ -99,8 +97,15 @@ def _chosen(incident: Incident) -> tuple[Event, ...]:
     return tuple(event for event in incident.events if event.id in kept)
 
 
-def _at(event: Event, is_time: bool) -> float:
-    return (event.time or 0.0) if is_time else float(event.place.line or 0)
+def _placed(events: Sequence[Event], is_time: bool) -> Iterator[tuple[float, Event]]:
+    """Where each event lies on the axis; one without a time lies where the one before it in the log does."""
+    if not is_time:
+        yield from ((float(event.place.line or 0), event) for event in events)
+        return
+    latest = next(event.time for event in events if event.time is not None)
+    for event in events:
+        latest = event.time if event.time is not None else latest
+        yield latest, event
 
 
 def _lanes(placed: Sequence[tuple[float, Event]]) -> dict[int, str]:
