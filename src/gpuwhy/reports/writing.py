@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Sequence
@@ -32,7 +33,7 @@ def wrapped(rows: Sequence[Row], width: int) -> str:
 def write(answer: Answer, form: str, detail: Detail, path: Path | None = None) -> None:
     """Write the report; to a terminal as wide as that is, and in colour where it is wanted. Raises OSError, UnknownFormatError."""
     if path is not None:
-        path.write_text(render(answer, form, detail), encoding="utf-8", errors="replace")
+        save(render(answer, form, detail), path)
         return
     is_watched = sys.stdout.isatty()
     if is_watched:
@@ -44,6 +45,27 @@ def write(answer: Answer, form: str, detail: Detail, path: Path | None = None) -
         put(for_terminal(shown, detail.width))
     else:
         put(wrapped(shown, detail.width))
+
+
+def save(text: str, path: Path) -> None:
+    """Write a file in one step, so that nobody (node_exporter, a browser) reads half of it. Raises OSError."""
+    content = text.encode("utf-8", "replace")
+    if path.exists() and not path.is_file():
+        path.write_bytes(content)  # a pipe or a device
+        return
+    target = path.resolve()
+    mode = target.stat().st_mode & 0o777 if target.exists() else None
+    part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content)
+        if mode is not None:
+            part.chmod(mode)
+        part.replace(target)
+    except OSError:
+        part.unlink(missing_ok=True)
+        if mode is None:
+            raise
+        target.write_bytes(content)  # the file may be written, its folder may not
 
 
 def terminal_width() -> int:
