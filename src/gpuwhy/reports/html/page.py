@@ -53,6 +53,7 @@ def _asset(name: str) -> str:
 @functools.cache
 def _environment() -> Environment:
     environment = Environment(
+        keep_trailing_newline=True,
         loader=FunctionLoader(lambda name: _file("templates", name)),
         autoescape=True,
         undefined=StrictUndefined,
