@@ -4,7 +4,8 @@
     {"end": {"duration": 1.31, "redacted": {"by name": 2}, "python": "3.11.2"}}
 
 It reads its first request from standard input, as one line of JSON. It ends itself when its time is over, when its
-output is closed, or when its input is; it writes nothing but its output, and leaves no process behind.
+output is closed, or when its input is; it writes nothing but its output, and leaves no process behind. Of many nodes each
+is asked once: ``{"is_once": true}`` has the answers framed (see framing), and the program end after them.
 """
 
 import io
@@ -39,6 +40,7 @@ from gpuwhy.collector import (
     pci_bridges,
     process,
     python_environments,
+    ray_logs,
     resolutions,
     service,
     service_log,
@@ -47,6 +49,7 @@ from gpuwhy.collector import (
     toolkits,
     torch_targets,
 )
+from gpuwhy.collector.framing import Framer
 from gpuwhy.collector.probing import FAILED, OK, TIMED_OUT, Denied, Notes, NoValue, Probe, Request
 from gpuwhy.redaction import Redactor
 
@@ -85,6 +88,9 @@ PROBES = (
     Probe("container_events", containers.container_events, needs=("container_state",), deadline=6.0),
 )
 
+OF_RAY = (Probe("ray_log", ray_logs.ray_log),)
+"""Asked of a node of Ray alone: elsewhere its logs are those of one service among others, and found as such."""
+
 SECRETS_FROM = ("unit", "environment", "container_state")
 """Nothing of the service is printed before these ended: the secrets they name are then known in every other text."""
 
@@ -106,9 +112,10 @@ class Output:
     takes them out together with those of its own answers.
     """
 
-    def __init__(self, redactor: Redactor, is_raw: bool = False) -> None:
+    def __init__(self, redactor: Redactor, is_raw: bool = False, is_framed: bool = False) -> None:
         self.redactor = redactor
         self._is_raw = is_raw
+        self._framer = Framer() if is_framed else None
         self._lock = threading.Lock()
 
     def learn(self, secret: str) -> None:
@@ -125,11 +132,19 @@ class Output:
             shown = printable if self._is_raw else self.redactor.value(printable)
             line = json.dumps(shown, ensure_ascii=True, separators=(",", ":"), default=str)
             data = line.encode("ascii") + b"\n"
-            try:
-                while data:
-                    data = data[os.write(1, data) :]
-            except OSError:
-                end(0)
+            self._send(data if self._framer is None else self._framer.pack(data))
+
+    def finish(self) -> None:
+        """Says that nothing more comes, where that is part of the form."""
+        if self._framer is not None:
+            self._send(self._framer.finish())
+
+    def _send(self, data: bytes) -> None:
+        try:
+            while data:
+                data = data[os.write(1, data) :]
+        except OSError:
+            end(0)
 
 
 def _printable(value: Any) -> Any:
@@ -304,7 +319,8 @@ def _chosen(request: Request) -> List[Probe]:
     if request.get("is_inside"):
         return [probe for probe in PROBES if probe.name not in containers.OUTSIDE]
     wanted = request.get("probes")
-    return [probe for probe in PROBES if not wanted or probe.name in _with_needs(wanted)]
+    probes = PROBES + (OF_RAY if request.get("is_ray_node") else ())
+    return [probe for probe in probes if not wanted or probe.name in _with_needs(wanted)]
 
 
 def _with_needs(names: List[str]) -> List[str]:
@@ -388,7 +404,7 @@ def seconds(value: Any, default: float) -> float:
 
 
 def main() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
         signal.signal(number, lambda _number, _frame: end(0))
     watch = Watch()
     watcher = threading.Thread(target=watch.run)
@@ -397,7 +413,8 @@ def main() -> None:
     source = Input()
     source.take_buffered()
     request = parse_request(source.line(30.0))
-    output = Output(Redactor(), bool(request.get("is_inside")))
+    is_once = request.get("is_once") is True
+    output = Output(Redactor(), bool(request.get("is_inside")), is_once)
     watch.life = seconds(request.get("life"), LONGEST_LIFE)
     started = time.monotonic()
     collection = Collection(request, output)
@@ -411,6 +428,9 @@ def main() -> None:
             }
         }
     )
+    if is_once:
+        output.finish()
+        end(0)
     idle = seconds(request.get("idle"), IDLE_DEADLINE)
     while True:
         line = source.line(idle)

@@ -46,7 +46,7 @@ def service_log(
     reasons: List[NoValue] = []
     for path in paths[:MOST_FILES]:
         try:
-            file = _read(path)
+            file = read_log(path)
         except NoValue as why:
             notes.remark(why.reason)
             reasons.append(why)
@@ -123,7 +123,7 @@ def of_command(line: str, variables: Dict[str, str], directory: str) -> List[str
     return found
 
 
-def _read(path: str) -> Dict[str, Any]:
+def read_log(path: str) -> Dict[str, Any]:
     """The beginning and the end of a file. Raises Absent, Denied, Failed."""
     real = os.path.realpath(path)
     if PRIVATE.search(real):

@@ -57,11 +57,17 @@ def kernel_entries(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
 
 
 def service_logs(snapshot: Snapshot) -> tuple[ServiceLog, ...]:
-    """The files that the examined service writes; of a long one its beginning and its end, with a line that says so."""
-    found = snapshot.value("service_log")
-    files = found.get("files") if isinstance(found, dict) else None
-    read = (_service_log(each) for each in (files if isinstance(files, list) else []))
-    return tuple(each for each in read if each is not None)
+    """The files that the examined service writes, and on a node of Ray what its workers printed; of a long one its
+    beginning and its end, with a line that says so."""
+    read: dict[str, ServiceLog] = {}
+    for name in ("service_log", "ray_log"):
+        found = snapshot.value(name)
+        files = found.get("files") if isinstance(found, dict) else None
+        for each in files if isinstance(files, list) else []:
+            log = _service_log(each)
+            if log is not None:
+                read.setdefault(log.path, log)
+    return tuple(read.values())
 
 
 def _service_log(value: Any) -> ServiceLog | None:

@@ -55,17 +55,19 @@ _SUDO = (
 """Sets the words that go before the interpreter: none for who is root already. ``-n``: a password is never asked for."""
 
 
-def shell_line(sudo: bool = False) -> str:
+def shell_line(sudo: bool = False, life: int = 0) -> str:
     """For ``sh``: finds an interpreter, and starts the program in it, with sudo's rights or those of the account.
 
+    After ``life`` seconds (0: never) the system itself ends it, also one that still waits for its own text.
     Holds no single quote, backslash, exclamation mark or newline: in single quotes it means the same to every login
     shell (bash, zsh, fish, csh), which only has to start ``sh`` with it.
     """
     before, words = (_SUDO, "$s $n ") if sudo else ("", "")
+    bootstrap = f"import signal;signal.alarm({life});{BOOTSTRAP}" if life else BOOTSTRAP
     return (
         f"{before}for p in {' '.join(INTERPRETERS)}; do "
         f'if "$p" {_OPTIONS} -c "import sys;sys.exit(sys.version_info[:2]<(3,6))" </dev/null >/dev/null 2>/dev/null; '
-        f'then exec {words}"$p" {_OPTIONS} -c "{BOOTSTRAP}"; fi; done; echo {NO_PYTHON} >&2; exit {NO_PYTHON_STATUS}'
+        f'then exec {words}"$p" {_OPTIONS} -c "{bootstrap}"; fi; done; echo {NO_PYTHON} >&2; exit {NO_PYTHON_STATUS}'
     )
 
 

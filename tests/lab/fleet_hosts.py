@@ -1,0 +1,231 @@
+"""A fleet on one machine: hosts in network namespaces of their own, each with a name and a real sshd.
+
+All traffic stays in the namespaces: nothing of it reaches this machine's network, nor it them. Whoever speaks to the
+hosts does so from inside the namespace of :attr:`Fleet.control`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+INTERPRETERS = "/usr/bin/python3* /usr/local/bin/python3* /usr/libexec/platform-python /opt/conda/bin/python3 /root/.pyenv/shims/python*"
+
+SSHD = """\
+HostKey {folder}/{key}
+PidFile none
+AuthorizedKeysFile {folder}/id.pub
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin yes
+MaxStartups 400:30:600
+MaxSessions 400
+UseDNS no
+PrintMotd no
+{more}
+"""
+
+SSH = """\
+Host *
+  User root
+  IdentityFile {folder}/id
+  IdentitiesOnly yes
+  UserKnownHostsFile {folder}/known_hosts
+  GlobalKnownHostsFile /dev/null
+  StrictHostKeyChecking yes
+  ConnectTimeout {patience}
+"""
+
+
+class Fleet:
+    """Hosts that are up. ``names`` are resolved by the ssh configuration ``config``; ``folder`` holds keys and logs."""
+
+    def __init__(self, folder: Path, control: str, patience: int = 3) -> None:
+        self.folder, self.control, self._patience = folder, control, patience
+        self.names: list[str] = []
+        self.sshds: dict[str, subprocess.Popen[bytes]] = {}
+        self.namespaces: list[str] = []
+        for key in ("id", "host_key", "other_key"):
+            run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)])
+        run(["ip", "netns", "add", control])
+        self.namespaces.append(control)
+        run(["ip", "-n", control, "link", "set", "lo", "up"])
+        run(["ip", "-n", control, "link", "add", "br0", "type", "bridge"])
+        run(["ip", "-n", control, "addr", "add", "10.77.255.254/16", "dev", "br0"])
+        run(["ip", "-n", control, "link", "set", "br0", "up"])
+
+    @property
+    def config(self) -> Path:
+        return self.folder / "config"
+
+    def add(self, name: str, number: int, more: str = "", setup: str = "true", is_known: bool = True, listens: bool = True) -> None:  # fmt: skip
+        """One more host. ``more`` are lines for its sshd, ``setup`` a shell line that is run in its own mounts before that."""
+        space, address = f"{self.control}-{number}", f"10.77.0.{number}"
+        run(["ip", "netns", "add", space])
+        self.namespaces.append(space)
+        run(
+            [
+                "ip",
+                "-n",
+                self.control,
+                "link",
+                "add",
+                f"v{number}",
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "eth0",
+                "netns",
+                space,
+            ]
+        )
+        run(["ip", "-n", self.control, "link", "set", f"v{number}", "master", "br0", "up"])
+        run(["ip", "-n", space, "addr", "add", f"{address}/16", "dev", "eth0"])
+        run(["ip", "-n", space, "link", "set", "eth0", "up"])
+        run(["ip", "-n", space, "link", "set", "lo", "up"])
+        if listens:
+            self.listen(name, space, [address], more, setup)
+        self.know({name: address}, is_known)
+
+    def add_addresses(self, names: Sequence[str]) -> None:
+        """One sshd in the control namespace that many names lead to, each by an address of its own."""
+        addresses = {name: f"10.88.{index // 250}.{index % 250 + 1}" for index, name in enumerate(names)}
+        batch = "".join(f"addr add {address}/32 dev lo\n" for address in addresses.values())
+        subprocess.run(["ip", "-n", self.control, "-batch", "-"], input=batch.encode(), check=True)
+        self.listen("many", self.control, ["0.0.0.0"], "", "true")
+        self.know(addresses, True)
+
+    def listen(self, name: str, space: str, addresses: Sequence[str], more: str, setup: str) -> None:
+        config = self.folder / f"sshd.{name}"
+        listening = "".join(f"ListenAddress {address}\n" for address in addresses)
+        config.write_text(listening + SSHD.format(folder=self.folder, key="host_key", more=more))
+        script = f"hostname {name}; {setup}; exec /usr/sbin/sshd -D -f {config} -E {self.folder}/log.{name}"
+        Path("/run/sshd").mkdir(exist_ok=True)
+        self.sshds[name] = subprocess.Popen(
+            ["ip", "netns", "exec", space, "unshare", "--uts", "--mount", "sh", "-c", script], start_new_session=True
+        )
+
+    def know(self, addresses: Mapping[str, str], is_right: bool) -> None:
+        key = (self.folder / ("host_key.pub" if is_right else "other_key.pub")).read_text().rsplit(" ", 1)[0]
+        blocks = []
+        with (self.folder / "known_hosts").open("a") as known:
+            for name, address in addresses.items():
+                known.write(f"{name} {key}\n")
+                blocks.append(f"Host {name}\n  HostName {address}\n  HostKeyAlias {name}\n")
+                self.names.append(name)
+        before = (
+            self.config.read_text() if self.config.exists() else SSH.format(folder=self.folder, patience=self._patience)
+        )
+        # the first value counts for ssh: what holds for one host stands before what holds for all
+        self.config.write_text("".join(blocks) + before)
+
+    def ready(self, names: Sequence[str]) -> None:
+        """Waits until the sshds of ``names`` listen."""
+        for name in names:
+            until = time.monotonic() + 20
+            while "Server listening" not in self.log(name):
+                assert time.monotonic() < until, f"{name}: {self.log(name)}"
+                time.sleep(0.05)
+
+    def log(self, name: str) -> str:
+        path = self.folder / f"log.{name}"
+        return path.read_text() if path.exists() else ""
+
+    def command(self, *arguments: str) -> list[str]:
+        """A command line that runs in the control namespace, whose short host name is ``control``."""
+        started = f'hostname control; exec {sys.executable} -m gpuwhy "$@"'
+        return ["ip", "netns", "exec", self.control, "unshare", "--uts", "sh", "-c", started, "sh", *arguments]
+
+    def environment(self, **more: str) -> dict[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": str(ROOT / "src"),
+            "GPUWHY_SSH_OPTIONS": f"-F {self.config}",
+            **more,
+        }
+
+    def gpuwhy(self, *arguments: str, timeout: float = 120, **more: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments),
+            env=self.environment(**more),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+    def collectors(self) -> list[int]:
+        """Processes on the hosts that are, or start, a collector."""
+        return [
+            pid
+            for pid, line in command_lines()
+            if "zlib.decompress" in line and "ssh" not in line.split("\0")[0] and self.is_inside(pid)
+        ]
+
+    def is_inside(self, pid: int) -> bool:
+        return bool(set(self.namespaces) & set(namespaces_of(pid)))
+
+    def down(self) -> None:
+        for space in self.namespaces:
+            for pid in run(["ip", "netns", "pids", space]).split():
+                kill(int(pid))
+        for sshd in self.sshds.values():
+            kill(sshd.pid)
+            sshd.wait(10)
+        for space in reversed(self.namespaces):
+            run(["ip", "netns", "del", space])
+
+
+@contextmanager
+def fleet(folder: Path, patience: int = 3) -> Iterator[Fleet]:
+    """A fleet without hosts, taken down at the end together with all that runs in it."""
+    made = Fleet(folder, f"gw{os.getpid() % 100000}", patience)
+    try:
+        yield made
+    finally:
+        made.down()
+
+
+def without_python() -> str:
+    """A shell line after which no interpreter can be started, in the mounts of its shell."""
+    return f"for p in {INTERPRETERS}; do test -e $p && mount --bind /dev/null $p; done"
+
+
+def command_lines() -> Iterator[tuple[int, str]]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                yield int(entry.name), (entry / "cmdline").read_text(errors="replace")
+            except OSError:
+                continue
+
+
+def namespaces_of(pid: int) -> list[str]:
+    found = subprocess.run(["ip", "netns", "identify", str(pid)], capture_output=True, text=True, check=False)
+    return found.stdout.split()
+
+
+def kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def run(command: Sequence[str]) -> str:
+    program = shutil.which(command[0]) or command[0]
+    ended = subprocess.run([program, *command[1:]], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, f"{command}: {ended.stderr}"
+    return ended.stdout
