@@ -260,16 +260,16 @@ class Slicer:
         return made
 
     def _calls_as_default(self, function: Scope) -> Iterator[ast.Call]:
-        for unit in self.resolver.trees.units(function.name):
+        # only a name of a module can stand as a default
+        for unit in self.resolver.trees.units(function.name) if not function.is_method() else ():
             if unit.kind != "function" or unit is function:
                 continue
             given = getattr(unit.node, "args", None)
             defaults = [*given.defaults, *given.kw_defaults] if given else []
             names = [*(each.arg for each in given.args[len(given.args) - len(given.defaults) :]), *(each.arg for each in given.kwonlyargs)] if given else []  # fmt: skip
             chosen = {name for name, default in zip(names, defaults, strict=False) if isinstance(default, ast.Name) and default.id == function.name}  # fmt: skip
-            yield from (
-                call for call in unit.calls if chosen and isinstance(call.func, ast.Name) and call.func.id in chosen
-            )
+            if chosen:
+                yield from (call for call in unit.calls if isinstance(call.func, ast.Name) and call.func.id in chosen)
 
     def of_global(self, module: Module, name: str) -> None:
         """Slice on a name of a module."""
