@@ -9,10 +9,10 @@ from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.incident import Incident
 from gpuwhy.model.remedy import Remedy
 from gpuwhy.remedies import Setting, written_for
-from gpuwhy.remedies.applying import verification
 from gpuwhy.remedies.applying.fixing import Choice, Tried, Trying, planned, try_remedy
 from gpuwhy.remedies.applying.site import Site, StepReport
 from gpuwhy.remedies.applying.verification import Rung, ServiceStays, Trial
+from gpuwhy.remedies.verifying import ladder
 
 SETTING = Setting(kind="systemd", unit=UNIT, exec_start="/opt/serve --port 1")
 DIAGNOSIS = Diagnosis(where="local", incident=Incident(logs=(), events=(), unit=UNIT), findings=())
@@ -40,7 +40,7 @@ class Guard:
 
 
 def with_guard(monkeypatch: pytest.MonkeyPatch, rung: Rung | None) -> None:
-    monkeypatch.setattr(verification, "VERIFIERS", (Guard(rung), ServiceStays()))
+    monkeypatch.setattr(ladder, "VERIFIERS", (Guard(rung), ServiceStays()))
 
 
 def test_a_remedy_that_helps_is_verified_and_the_journal_says_how_far(scratch: Scratch, site: Site) -> None:
@@ -99,7 +99,7 @@ def test_a_failing_rung_after_the_change_takes_it_back(
         needs_change = True
 
     rung = Rung("e", "health", "failed", "status 503")
-    monkeypatch.setattr(verification, "VERIFIERS", (ServiceStays(), Health(rung)))
+    monkeypatch.setattr(ladder, "VERIFIERS", (ServiceStays(), Health(rung)))
     before = scratch.tree()
     result = tried(site)
     assert not result.is_in_force

@@ -12,8 +12,9 @@ from gpuwhy.model.remedy import Remedy
 from gpuwhy.remedies.applying.plan import NotApplied, Plan
 from gpuwhy.remedies.applying.planning import plan_for
 from gpuwhy.remedies.applying.site import STARTS, OnStep, Outcome, Site, Stability
-from gpuwhy.remedies.applying.verification import OnRung, Trial, Verification, climb
+from gpuwhy.remedies.applying.verification import Trial, Verification
 from gpuwhy.remedies.setting import Setting, setting_of
+from gpuwhy.remedies.verifying.ladder import OnRung, climb
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -25,11 +26,15 @@ class Choice(msgspec.Struct, frozen=True):
 
 
 class Trying(msgspec.Struct, frozen=True, kw_only=True):
-    """How a remedy is tried. ``grace``: seconds that the service must stay up, None: longer than its last life."""
+    """How a remedy is tried. ``grace``: seconds that the service must stay up, None: longer than its last life.
+
+    ``is_building``: whether something is compiled and launched before anything is changed.
+    """
 
     grace: float | None = None
     deadline: float = STARTS
     keep: bool = False
+    is_building: bool = False
 
 
 class Tried(msgspec.Struct, frozen=True, kw_only=True):
@@ -76,7 +81,15 @@ def try_remedy(
     plan = choice.plan
     if not isinstance(plan, Plan):
         raise TypeError("a remedy without a plan cannot be tried")
-    trial = Trial(remedy=choice.remedy, plan=plan, setting=setting_of(diagnosis), diagnosis=diagnosis, site=site)
+    trial = Trial(
+        remedy=choice.remedy,
+        plan=plan,
+        setting=setting_of(diagnosis),
+        diagnosis=diagnosis,
+        site=site,
+        deadline=trying.deadline,
+        is_building=trying.is_building,
+    )
     before = climb(trial, with_change=False, on_rung=on_rung)
     if before.refuted is not None:
         return Tried(choice=choice, verification=before)

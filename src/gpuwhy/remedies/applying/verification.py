@@ -2,13 +2,12 @@
 
 A rung is climbed by a :class:`Verifier`. Those of the rungs ``a`` to ``d`` need no change on the target and run before
 one is made (and for ``gpuwhy verify``); those of rung ``e`` look at the service that was started with the change.
-A new verifier is one class and one entry in :data:`VERIFIERS`.
+A new verifier is one class and one entry in ``VERIFIERS`` of :mod:`gpuwhy.remedies.verifying.ladder`.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Literal, Protocol
 
 import msgspec
@@ -16,7 +15,7 @@ import msgspec
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.remedy import Remedy
 from gpuwhy.remedies.applying.plan import Plan
-from gpuwhy.remedies.applying.site import Outcome, Site
+from gpuwhy.remedies.applying.site import STARTS, Outcome, Site
 from gpuwhy.remedies.setting import Setting
 
 Passed = Literal["passed", "failed", "not possible", "not run"]
@@ -73,14 +72,26 @@ class Verification(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
-    """What a verifier is given: the remedy in its place. ``outcome`` is None before anything was applied."""
+    """What a verifier is given: the remedy in its place. ``outcome`` is None before anything was applied.
+
+    ``plan`` is None where gpuwhy would not carry the remedy out. ``climbed`` are the rungs tried before this one,
+    ``deadline`` the seconds that the service may take to come up, ``is_building`` whether rungs c and d are wanted.
+    """
 
     remedy: Remedy
-    plan: Plan
+    plan: Plan | None
     setting: Setting
     diagnosis: Diagnosis
     site: Site
     outcome: Outcome | None = None
+    climbed: tuple[Rung, ...] = ()
+    deadline: float = STARTS
+    is_building: bool = False
+
+    @property
+    def plan_unit(self) -> str:
+        """The unit that the plan restarts; ``""`` for none."""
+        return self.plan.unit if self.plan is not None else ""
 
 
 class Verifier(Protocol):
@@ -109,29 +120,3 @@ class ServiceStays:
             return None
         seconds = stability.seen.get("seconds")
         return Rung("e", self.name, "passed" if stability.is_stable else "failed", stability.words, float(seconds or 0))
-
-
-VERIFIERS: tuple[Verifier, ...] = (ServiceStays(),)
-"""Who climbs which rung, from the lowest to the highest."""
-
-OnRung = Callable[[Rung], None]
-
-
-def climb(trial: Trial, *, with_change: bool, on_rung: OnRung | None = None) -> Verification:
-    """The rungs that need the change in force, or those that do not; ends at the first that fails."""
-    rungs: list[Rung] = []
-    for verifier in VERIFIERS:
-        if verifier.needs_change != with_change:
-            continue
-        begun = time.monotonic()
-        rung = verifier.verify(trial)
-        if rung is None:
-            continue
-        if not rung.seconds:
-            rung = msgspec.structs.replace(rung, seconds=round(time.monotonic() - begun, 2))
-        rungs.append(rung)
-        if on_rung is not None:
-            on_rung(rung)
-        if rung.outcome == "failed":
-            break
-    return Verification(tuple(rungs))

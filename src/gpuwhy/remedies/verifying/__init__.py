@@ -1,0 +1,1 @@
+"""Proves a remedy, rung by rung: facts, the failing check, a build, a launch, the service itself."""

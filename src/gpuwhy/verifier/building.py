@@ -1,0 +1,37 @@
+"""A module that is compiled where the service is, with the change, loaded, and read: for which GPUs does it hold code?"""
+
+import time
+from typing import Any, Dict, List
+
+from gpuwhy.applier.speaking import Answer
+from gpuwhy.binaries.code_sets import code_sets, loaded_sets
+from gpuwhy.binaries.examining import examine
+from gpuwhy.binaries.reading import FileSource, Unreadable
+from gpuwhy.verifier.room import Room
+from gpuwhy.verifier.service import service_of
+
+MEMORY = 32 << 30
+
+
+def build(request: Dict[str, Any]) -> Answer:
+    """``ended`` of the build, ``codes`` that its result holds."""
+    service = service_of(request)
+    changes = request.get("variables") or {}
+    with Room(service, MEMORY) as room:
+        until = time.monotonic() + float(request["seconds"])
+        begun = time.monotonic()
+        ended = room.start("build", {"act": "build", **request["build"]}, changes).ended(until)
+        answer: Answer = {"status": "ok", "interpreter": service.interpreter, "ended": ended}
+        answer["seconds"] = round(time.monotonic() - begun, 1)
+        if ended["status"] == "returned":
+            answer["codes"] = codes_of(ended["path"])
+    return answer
+
+
+def codes_of(path: str) -> List[str]:
+    """The device code in a file: ``["sm_120a", "compute_90"]``."""
+    try:
+        binary = examine(FileSource(path))
+    except Unreadable:
+        return []
+    return sorted({code.architecture for each in loaded_sets(code_sets(binary)) for code in each.codes})
