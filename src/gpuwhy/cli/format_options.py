@@ -14,7 +14,7 @@ else:
 
 
 class FormatName(NamedType):
-    """The name of a format that shows one kind of answer (:data:`gpuwhy.reports.interface.KINDS`)."""
+    """The name of a format that shows one kind of answer (:data:`gpuwhy.reports.interface.KINDS`), "" for any kind."""
 
     name = "format"
 
@@ -23,16 +23,18 @@ class FormatName(NamedType):
 
     def get_metavar(self, param: click.Parameter, ctx: click.Context | None = None) -> str:  # noqa: ARG002
         """Asked for by the help alone: only then are all formats looked at."""
-        from gpuwhy.reports.formats import names_for
+        from gpuwhy.reports.formats import names, names_for
 
-        return f"[{'|'.join(names_for(self._kind))}]"
+        return f"[{'|'.join(names_for(self._kind) if self._kind else names())}]"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name, if that format shows this kind of answer; nothing is imported for the default."""
-        from gpuwhy.reports.formats import show_of
+        from gpuwhy.reports.formats import names, show_of
         from gpuwhy.reports.interface import UnknownFormatError
 
         if value == "text":
+            return value
+        if not self._kind and value in names():
             return value
         try:
             show_of(value, self._kind)

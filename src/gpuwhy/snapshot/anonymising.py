@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -80,6 +80,19 @@ def anonymised(snapshot: Snapshot, kinds: tuple[str, ...]) -> Snapshot:
     for kind, count in names.counts.items():
         counts[kind] = counts.get(kind, 0) + count
     return msgspec.convert({**document, "redacted": counts}, Snapshot)
+
+
+def stand_ins(texts: Iterable[str], *, hosts: Iterable[str] = (), versions: Iterable[str] = ()) -> Callable[[str], str]:
+    """A function that takes every kind of name out of a text, with one stand-in for each name of all ``texts``.
+
+    ``hosts`` are names that nothing in the texts gives away; ``versions`` are no addresses, though they may look like some.
+    """
+    packages = {
+        "probe": "packages",
+        "value": [{"versions": {str(number): each for number, each in enumerate(versions)}}],
+    }
+    document = {"target": {"name": ""}, "hosts": list(hosts), "probes": [packages], "texts": list(texts)}
+    return _Names(KINDS, document).without
 
 
 class _Names:
@@ -236,7 +249,7 @@ def _hosts(document: dict[str, Any], texts: list[str]) -> set[str]:
     """The target's own names, and the hosts in addresses, but for those that everybody uses."""
     name = str(document["target"]["name"]).rpartition("@")[2].partition(":")[0]
     own = [name, _value(document, "system", "host"), _value(document, "environment", "variables", "HOSTNAME")]
-    found = {str(each) for each in own if each}
+    found = {str(each) for each in (*own, *document.get("hosts", ())) if each}
     for text in texts:
         if "://" in text:
             found |= {each.group("host").rstrip(".") for each in _URL_HOST.finditer(text)}

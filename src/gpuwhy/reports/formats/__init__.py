@@ -28,7 +28,9 @@ def show_of(form: str, kind: str) -> Show:
     module = _module(form) if form in names() else None
     show: Show | None = getattr(module, kind, None)
     if show is None:
-        raise UnknownFormatError(f"{form}: no format for this; choose of {', '.join(names_for(kind))}")
+        raise UnknownFormatError(
+            f"{form}: no format for this; choose of {', '.join(names_for(kind) if kind else names())}"
+        )
     return show
 
 
