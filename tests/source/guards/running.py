@@ -53,8 +53,8 @@ def drawn(*parts: object) -> int:
 
 def seed_of(name: str, given: dict[str, Any]) -> Any:
     """Of the stand-in, of the one that it comes from, or of the trial."""
-    seeds = given["seeds"]
-    return seeds.get(name) or seeds.get(_ROOT.match(name).group()) or given["seed"]  # type: ignore[union-attr]
+    seeds = given["seeds of the trial"]
+    return seeds.get(name) or seeds.get(_ROOT.match(name).group()) or given["seed of the trial"]  # type: ignore[union-attr]
 
 
 class StandIn:
@@ -86,7 +86,7 @@ class StandIn:
         self._made[f"{self._name}[{named(key)}]"] = value
 
     def _answer(self, what: str, count: int) -> int:
-        self._given["asked"].add(self._name)
+        self._given["asked of the trial"].add(self._name)
         return drawn(self._name, what, seed_of(self._name, self._given)) % count
 
     def __ne__(self, other: object) -> bool:
@@ -202,13 +202,13 @@ def asking(given: dict[str, Any]) -> dict[str, Any]:
             return any(is_instance(value, each) for each in kinds)
         if isinstance(kinds, (type, types.UnionType)):
             return isinstance(value, kinds)
-        given["asked"].add(named(value))
+        given["asked of the trial"].add(named(value))
         return bool(drawn(named(value), "is a", named(kinds), seed_of(named(value), given)) % 2)
 
     def has_attribute(value: Any, name: str) -> bool:
         if not isinstance(value, StandIn):
             return hasattr(value, name)
-        given["asked"].add(named(value))
+        given["asked of the trial"].add(named(value))
         return bool(drawn(named(value), "has", name, seed_of(named(value), given)) % 2)
 
     def attribute(value: Any, name: str, *default: Any) -> Any:
@@ -459,7 +459,7 @@ class Guard:
         scope = Names(self.names)
         scope.update(local)
         given = self.names["given of the trial"]
-        given["asked"] = self.asked[number] = set()
+        given["asked of the trial"] = self.asked[number] = set()
         try:
             return bool(eval(self.told[number]["text"], scope))
         except Exception:  # noqa: BLE001 - a text may be anything
@@ -562,10 +562,13 @@ class Search:
 
     def values(self) -> dict[str, Any]:
         if self.best is None or self.chance.random() < 0.3:
-            return self._changed({"seed": self.chance.random(), "seeds": {}, "asked": set()}, self.known)
-        given = {**self.best, "seeds": dict(self.best["seeds"])}
+            return self._changed(
+                {"seed of the trial": self.chance.random(), "seeds of the trial": {}, "asked of the trial": set()},
+                self.known,
+            )
+        given = {**self.best, "seeds of the trial": dict(self.best["seeds of the trial"])}
         if self.failed is None:
-            return self._changed({**given, "seed": self.chance.random()}, {})
+            return self._changed({**given, "seed of the trial": self.chance.random()}, {})
         texts = dict(self.by_condition[self.failed])
         values = [each for known in texts.values() for each in known]
         texts.update({name: values for name in sorted(self.asked) if name not in texts})
@@ -573,12 +576,12 @@ class Search:
 
     def _changed(self, given: dict[str, Any], texts: dict[str, list[Any]]) -> dict[str, Any]:
         for text, values in texts.items():
-            if given["seeds"] and self.chance.random() < 0.3:
+            if given["seeds of the trial"] and self.chance.random() < 0.3:
                 continue
             # what has attributes that are tested stays a stand-in
             is_holder = any(each != text and each.startswith((f"{text}.", f"{text}[", f"{text}(")) for each in self.known)  # fmt: skip
             choice = self.chance.random()
-            given["seeds"][text] = self.chance.random()
+            given["seeds of the trial"][text] = self.chance.random()
             given.pop(text, None)
             if not is_holder and choice < 0.7 and values:
                 given[text] = self.chance.choice(values)

@@ -101,7 +101,8 @@ def _told(condition: Condition) -> Told:
         kind = "no pass"
     elif condition.text.startswith("for ") and condition.holds:
         kind = "entered"
-    elif not tests or not _is_expression(text):
+    elif not tests or not _is_expression(text) or (len(tests) > 1 and ":=" in text):
+        # evaluated as a whole, a walrus of one test would take back what the code did before the next
         kind = "opaque"
     return Told(text, kind, condition.line, tests)
 
