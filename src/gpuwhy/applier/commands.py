@@ -13,10 +13,14 @@ MOST_OUTPUT = 8000
 """Characters of a command's output that are kept, from its end: that is where errors stand."""
 
 
+_OF_INSTALLERS = ("PIP_", "UV_")
+"""Where pip and uv fetch from: a host behind a mirror installs nothing without it."""
+
+
 def environment(more: Optional[Dict[str, str]] = None) -> Dict[str, str]:
     """What a command is given: nothing of a login shell but what tells it who and where the user is."""
     kept = ("HOME", "USER", "LOGNAME", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "PATH", "DOCKER_HOST")
-    given = {name: os.environ[name] for name in kept if name in os.environ}
+    given = {name: value for name, value in os.environ.items() if name in kept or name.startswith(_OF_INSTALLERS)}
     given["PATH"] = ":".join([each for each in (given.get("PATH"), *DIRECTORIES) if each])
     given["LC_ALL"] = "C.UTF-8"
     if "XDG_RUNTIME_DIR" not in given and os.path.isdir("/run/user/%d" % os.geteuid()):
@@ -27,9 +31,16 @@ def environment(more: Optional[Dict[str, str]] = None) -> Dict[str, str]:
 
 
 def run(
-    argv: Sequence[str], deadline: float, folder: str = "/", more: Optional[Dict[str, str]] = None
+    argv: Sequence[str],
+    deadline: float,
+    folder: str = "/",
+    more: Optional[Dict[str, str]] = None,
+    keeps: int = MOST_OUTPUT,
 ) -> Tuple[int, str]:
-    """The exit status and the end of both outputs. Raises Refused when it cannot be started or does not end."""
+    """The exit status and the end of both outputs, ``keeps`` characters of it.
+
+    Raises Refused when it cannot be started or does not end.
+    """
     words: List[str] = list(argv)
     try:
         process = subprocess.Popen(
@@ -49,4 +60,4 @@ def run(
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         raise Refused("%s did not end in %g s" % (" ".join(words[:3]), deadline))
-    return process.returncode, output.decode("utf-8", "replace")[-MOST_OUTPUT:].strip()
+    return process.returncode, output.decode("utf-8", "replace")[-keeps:].strip()

@@ -4,7 +4,7 @@ import re
 import shlex
 from typing import Any, Dict, List, Optional, Tuple
 
-from gpuwhy.applier import files, services, steps
+from gpuwhy.applier import commands, files, services, steps
 from gpuwhy.applier.history import INTERRUPTED, History, home, summary
 from gpuwhy.applier.paths import Folder, nearest_folder, split, user_name
 from gpuwhy.applier.refusing import Refused
@@ -31,7 +31,40 @@ def look(history: History, request: Dict[str, Any]) -> Answer:
         found = services.properties(manager, unit)
         answer["unit"] = found
         answer["exec_start"] = _start_command(history.root, found)
+        answer.update(_account(found.get("User", ""), manager))
+    if request.get("tools"):
+        answer["tools"] = [name for name, argv in TOOLS.items() if _answers(argv)]
     return answer
+
+
+TOOLS = {
+    "docker compose": ["docker", "compose", "version"],
+    "docker-compose": ["docker-compose", "version"],
+    "podman compose": ["podman", "compose", "version"],
+    "podman-compose": ["podman-compose", "version"],
+}
+"""What may manage a compose project, and how to find out whether it is there."""
+
+
+def _answers(argv: List[str]) -> bool:
+    try:
+        return commands.run(argv, 10.0)[0] == 0
+    except Refused:
+        return False
+
+
+def _account(user: str, manager: str) -> Dict[str, Any]:
+    """Whom the unit runs as."""
+    import os
+    import pwd
+
+    try:
+        entry = (
+            (pwd.getpwuid(int(user)) if user.isdigit() else pwd.getpwnam(user)) if user else pwd.getpwuid(os.geteuid())
+        )
+    except (KeyError, OverflowError):
+        return {}
+    return {"unit_uid": entry.pw_uid if user or manager == "user" else 0, "unit_home": entry.pw_dir}
 
 
 def _file(root: str, path: str, owners: Any) -> Dict[str, Any]:

@@ -14,7 +14,7 @@ DEADLINE = 60.0
 PROPERTIES = (
     "LoadState", "LoadError", "ActiveState", "SubState", "Result", "NRestarts", "MainPID", "Type", "ExecMainStatus",
     "ExecMainCode", "FragmentPath", "DropInPaths", "ExecMainStartTimestampMonotonic", "ExecMainExitTimestampMonotonic",
-    "NeedDaemonReload", "InvocationID",
+    "NeedDaemonReload", "InvocationID", "User",
 )  # fmt: skip
 
 STARTS_WITHIN = 10.0

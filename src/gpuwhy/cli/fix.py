@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -17,7 +17,7 @@ from gpuwhy.cli.changing import (
     print_rows,
     told_steps,
 )
-from gpuwhy.cli.failing import unreachable, unusable
+from gpuwhy.cli.failing import status_of, unreachable, unusable
 from gpuwhy.cli.group import FAILURE, UNREACHABLE
 from gpuwhy.cli.target_options import Reach, target_options
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--keep", is_flag=True, help="Keep the change also when the service does not get well.")
 @click.option("--grace", type=click.FloatRange(0, 3600), metavar="SECONDS", help="How long the service must stay up; by default longer than its last life.")  # fmt: skip
 @click.option("--start", type=click.FloatRange(1, 7200), default=900.0, show_default=True, metavar="SECONDS", help="How long the service may take to come up.")  # fmt: skip
+@click.option("--build", "is_building", is_flag=True, help="Before the change, also compile a module with it and launch a kernel (up to 3 minutes).")  # fmt: skip
 @click.option("--finish", metavar="ID", type=click.IntRange(1), help="Go on with a change that was interrupted.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @target_options
@@ -50,6 +51,7 @@ def command(
     keep: bool,
     grace: float | None,
     start: float,
+    is_building: bool,
     finish: int | None,
     form: str,
     reach: Reach,
@@ -68,19 +70,20 @@ def command(
         unusable(f"to go on with change {finish} add --apply; to take it back: gpuwhy undo {where} {finish}")
     if is_applied and not yes and not is_attended():
         unusable("nobody is there to be asked: add --yes to make the change without a question")
-    trying = Trying(grace=grace, deadline=start, keep=keep)
+    trying = Trying(grace=grace, deadline=start, keep=keep, is_building=is_building)
     try:
         host = changed_host(where, reach)
         if finish is not None:
             with Site(host) as site:
                 return _finished(site, finish, trying, form)
-        diagnosis = _diagnosed(where, unit, reach)
+        diagnosis = diagnosed(where, unit, reach)
         return _fixed(diagnosis, host, wanted, is_applied=is_applied, yes=yes, trying=trying, form=form)
     except TargetError as error:
         unreachable(str(error))
 
 
-def _diagnosed(where: str, unit: str, reach: Reach) -> Diagnosis:
+def diagnosed(where: str, unit: str, reach: Reach) -> Diagnosis:
+    """The diagnosis with its remedies. Raises :class:`gpuwhy.targets.TargetError`."""
     from gpuwhy.cli.progress import shown_progress
     from gpuwhy.investigate import investigate
     from gpuwhy.remedies import prescribe
@@ -104,6 +107,7 @@ def _fixed(
     from gpuwhy.remedies.applying.fixing import choices, planned, try_remedy
     from gpuwhy.remedies.applying.plan import Plan
     from gpuwhy.remedies.applying.site import Site
+    from gpuwhy.remedies.verifying.refuting import refuted_before, with_refutation
     from gpuwhy.reports import fix
 
     offered = choices(diagnosis)
@@ -111,9 +115,9 @@ def _fixed(
     answer.tell(fix.diagnosed(diagnosis))
     if not offered:
         answer.end(None, None)
-        return _status_without_remedy(diagnosis)
+        return status_of(outcome_of(diagnosis))
     answer.tell(fix.listed(offered))
-    number = _number_of(wanted, offered) if wanted or form == "json" else ask_number(len(offered))
+    number = number_of(wanted, offered) if wanted or form == "json" else ask_number(len(offered))
     if number is None:
         answer.tell(fix.how_to_go_on(host.name, diagnosis.incident.unit, "N"))
         answer.end(None, None)
@@ -121,6 +125,8 @@ def _fixed(
     with Site(host) as site:
         if not _is_clean(site, answer, trying):
             return UNREACHABLE
+        answer.refuted = refuted_before(site.history(), diagnosis)
+        answer.tell(fix.tried_before(offered, answer.refuted))
         choice = planned(offered[number - 1], diagnosis, site)
         answer.tell(fix.preview(choice))
         if not isinstance(choice.plan, Plan) or not is_applied or not (yes or ask_whether("Apply this?")):
@@ -131,13 +137,14 @@ def _fixed(
         with told_steps(form) as (on_step, on_rung):
             result = try_remedy(choice, diagnosis, site, trying, on_step, on_rung)
     answer.tell(fix.tried(result, host.name))
+    answer.tell(fix.refutation(with_refutation(diagnosis, result), diagnosis))
     if result.verification.refuted is not None and number < len(offered):
         answer.tell(fix.what_next(host.name, diagnosis.incident.unit, offered[number]))
     answer.end(choice, result)
     return _status(result)
 
 
-def _number_of(wanted: str, offered: tuple[Choice, ...]) -> int | None:
+def number_of(wanted: str, offered: tuple[Choice, ...]) -> int | None:
     """The number of the remedy that was named; None when none was."""
     from gpuwhy.reports.fix import name_of
 
@@ -158,6 +165,7 @@ class Answer:
 
     def __init__(self, diagnosis: Diagnosis, offered: tuple[Choice, ...], form: str) -> None:
         self._diagnosis, self._offered, self._form = diagnosis, offered, form
+        self.refuted: Mapping[int, str] = {}
 
     def tell(self, rows: Iterable[Row]) -> None:
         if self._form == "text":
@@ -167,7 +175,7 @@ class Answer:
         if self._form == "json":
             from gpuwhy.reports.fix_json import render_fix
 
-            click.echo(render_fix(self._diagnosis, self._offered, chosen, result), nl=False)
+            click.echo(render_fix(self._diagnosis, self._offered, chosen, result, self.refuted), nl=False)
 
 
 def _is_clean(site: Site, answer: Answer, trying: Trying) -> bool:
@@ -195,12 +203,6 @@ def _finished(site: Site, number: int, trying: Trying, form: str) -> int:
         return UNREACHABLE
     is_stable = outcome.stability is None or outcome.stability.is_stable
     return 0 if outcome.status in ("applied", "verified") and is_stable else FAILURE
-
-
-def _status_without_remedy(diagnosis: Diagnosis) -> int:
-    if diagnosis.findings or (diagnosis.incident.is_failure and diagnosis.incident.primary is not None):
-        return FAILURE
-    return 0 if diagnosis.is_examined else UNREACHABLE
 
 
 def _status(result: Tried) -> int:

@@ -49,14 +49,14 @@ _LOOKS_LIKE_CACHE = re.compile(
     r"cache|jit|flashinfer|triton|inductor|torch_?extensions|deep_?gemm|tilelang", re.IGNORECASE
 )
 """What a path must hold to be moved: it may come from a log, and must not be a folder of the system."""
-_DELETING = ("delete", "remove", "clear", "")
+DELETING = ("delete", "remove", "clear", "")
 
 
 def change_cache(setting: Setting, place: ServicePlace, name: str, value: str) -> Change:
     """Move the cache ``name`` (one of :data:`CACHES`, or an absolute path) aside and start the service again."""
-    if value not in _DELETING:
+    if value not in DELETING:
         return Change()
-    path = _path(setting, name)
+    path = cache_path(setting, name)
     if path is None or not path.isprintable():
         return Change()
     old, kept = _quoted(path), _quoted(path + ".before-gpuwhy")
@@ -73,7 +73,8 @@ def change_cache(setting: Setting, place: ServicePlace, name: str, value: str) -
     )
 
 
-def _path(setting: Setting, name: str) -> str | None:
+def cache_path(setting: Setting, name: str) -> str | None:
+    """The folder or file that a cache's name stands for; None where it is not known. ``~/``: below an unknown home."""
     if name.startswith("/"):
         path = name.rstrip("/")
         is_below = path.count("/") > 1 and ".." not in path.split("/")

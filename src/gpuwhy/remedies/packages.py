@@ -27,7 +27,7 @@ def change_package(setting: Setting, place: ServicePlace, name: str, value: str)
     Without commands when the value only describes a build (``cu128 build``, ``with PR 12``), or the program does not
     come from pip.
     """
-    arguments = _pip_arguments(setting, name, value)
+    arguments = pip_arguments(setting, name, value)
     if arguments is None or not _NAME.fullmatch(name) or name in _NOT_FROM_PIP:
         return Change()
     shows = "! " if value == "remove" else ""
@@ -72,7 +72,8 @@ class _Pip:
         return self.run(["freeze"])
 
 
-def _pip_arguments(setting: Setting, name: str, value: str) -> list[str] | None:
+def pip_arguments(setting: Setting, name: str, value: str) -> list[str] | None:
+    """What pip is given, from its verb on; None where the value only describes a build."""
     installed = setting.packages.get(name) or setting.packages.get(name.replace("_", "-"))
     if value == "remove":
         return ["uninstall", "--yes", name]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.remedies.applying.fixing import Choice, Tried
@@ -12,6 +12,7 @@ from gpuwhy.remedies.applying.plan import NotApplied, Plan
 from gpuwhy.remedies.applying.planning import is_never_applied
 from gpuwhy.remedies.applying.site import Outcome, Record, StepReport
 from gpuwhy.remedies.applying.verification import Rung, Verification
+from gpuwhy.remedies.verifying.refuting import title_of
 from gpuwhy.reports.neutral import plain
 from gpuwhy.reports.row import Row
 
@@ -40,8 +41,7 @@ def listed(choices: Iterable[Choice]) -> Iterator[Row]:
         remedy = choice.remedy
         unsure = "" if remedy.is_sure else "  (helps in some such cases)"
         never = "  [explained only]" if is_never_applied(remedy) else ""
-        named = f"{remedy.name}={remedy.value}" if remedy.kind == "env" and remedy.value != "unset" else f"{remedy.name} {remedy.value}".strip()  # fmt: skip
-        yield Row(f"{choice.number}. {remedy.kind} {named}{unsure}{never}", 2, hang=3)
+        yield Row(f"{choice.number}. {remedy.kind} {title_of(remedy)}{unsure}{never}", 2, hang=3)
         yield Row(remedy.summary, 5, "note")
 
 
@@ -136,12 +136,49 @@ def verified(verification: Verification) -> Iterator[Row]:
     """Which rung was reached, and what remains unproven."""
     if not verification.rungs:
         return
+    for rung in verification.rungs:
+        if rung.outcome != "failed" and f"{rung.letter}: {rung.name}" != verification.reached:
+            yield Row(
+                f"{rung.letter} ({rung.name}): {rung.outcome}{': ' + rung.words if rung.words else ''}", 2, "note", 2
+            )
     if verification.refuted is not None:
         yield Row(f"failed at rung {verification.refuted.letter} ({verification.refuted.name}): {verification.refuted.words}", 2, hang=2)  # fmt: skip
     elif verification.reached:
-        yield Row(f"reached rung {verification.reached}: {verification.rungs[-1].words}", 2, hang=2)
+        held = [rung.words for rung in verification.rungs if rung.outcome == "passed"]
+        yield Row(f"reached rung {verification.reached}: {held[-1]}", 2, hang=2)
     if verification.unproven:
         yield Row(f"unproven: {', '.join(verification.unproven)}", 2, "note", 2)
+
+
+def verified_only(result: Tried) -> Iterator[Row]:
+    """What trying a remedy without making the change showed."""
+    remedy, verification = result.choice.remedy, result.verification
+    yield Row("")
+    if verification.refuted is not None:
+        yield Row(f"Refuted: {title_of(remedy)} does not help", style="answer")
+    elif verification.reached:
+        yield Row(f"Held as far as it was tried: {title_of(remedy)}", style="answer")
+    else:
+        yield Row(f"Nothing could be tried of: {title_of(remedy)}", style="answer")
+    yield from verified(verification)
+    yield Row("Nothing was changed.", 2, "note")
+
+
+def refutation(now: Diagnosis, before: Diagnosis) -> Iterator[Row]:
+    """What the trial added to the evidence of the first finding."""
+    if not now.findings or not before.findings:
+        return
+    for evidence in now.findings[0].against[len(before.findings[0].against) :]:
+        yield Row(f"against the diagnosis: {evidence.statement}: {evidence.quote}", 2, "note", 2)
+    for evidence in now.findings[0].evidence[len(before.findings[0].evidence) :]:
+        yield Row(f"for the diagnosis: {evidence.statement}", 2, "note", 2)
+
+
+def tried_before(choices: Iterable[Choice], told: Mapping[int, str]) -> Iterator[Row]:
+    """The remedies that the target's journal knows as refuted."""
+    for choice in choices:
+        if choice.number in told:
+            yield Row(f"Remedy {choice.number} ({title_of(choice.remedy)}) was {told[choice.number]}", 2, "note", 2)
 
 
 def refusal(outcome: Outcome) -> Iterator[Row]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from gpuwhy import __version__
 from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.investigation import Step
 from gpuwhy.remedies.applying.fixing import Choice, Tried
 from gpuwhy.remedies.applying.plan import NotApplied, Plan
 from gpuwhy.remedies.applying.planning import is_never_applied
 from gpuwhy.remedies.applying.site import Outcome, Record, Stability
 from gpuwhy.remedies.applying.verification import Rung, Verification
+from gpuwhy.remedies.verifying.refuting import with_refutation
 from gpuwhy.reports.neutral import encodable, escaped_for_json
 
 SCHEMA_VERSION = "0.1"
@@ -38,7 +41,10 @@ class PlanPreview(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RemedyPreview(msgspec.Struct, frozen=True, kw_only=True):
-    """A remedy by its number; ``plan`` for the chosen one, or in ``not_applied`` why gpuwhy does not carry it out."""
+    """A remedy by its number; ``plan`` for the chosen one, or in ``not_applied`` why gpuwhy does not carry it out.
+
+    ``refuted``: when it was tried on this unit before, and at which rung it failed.
+    """
 
     number: int
     kind: str
@@ -47,6 +53,7 @@ class RemedyPreview(msgspec.Struct, frozen=True, kw_only=True):
     summary: str = ""
     is_sure: bool = True
     is_explained_only: bool = False
+    refuted: str = ""
     plan: PlanPreview | None = None
     not_applied: str = ""
     by_hand: tuple[str, ...] = ()
@@ -61,7 +68,9 @@ class VerificationResult(msgspec.Struct, frozen=True):
 
 
 class FixResult(msgspec.Struct, frozen=True, kw_only=True):
-    """What came of trying a remedy. ``status``: the change's state, ``refuted``, ``unchanged``, ``refused``, ``interrupted``."""
+    """What came of trying a remedy. ``status``: the change's state, ``refuted``, ``unchanged``, ``refused``, ``interrupted``;
+    of ``gpuwhy verify`` ``held``, ``refuted`` or ``not tried``.
+    """
 
     status: str
     reason: str
@@ -73,7 +82,11 @@ class FixResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FixDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole answer of ``gpuwhy fix``. ``result`` is null without ``--apply``."""
+    """The whole answer of ``gpuwhy fix`` and ``gpuwhy verify``. ``result`` is null where nothing was tried.
+
+    ``evidence`` and ``against``: what the trial added to the evidence for and against the diagnosis. ``tried``: the
+    questions that it added to the record of the investigation.
+    """
 
     schema_version: str
     gpuwhy_version: str
@@ -85,6 +98,9 @@ class FixDocument(msgspec.Struct, frozen=True, kw_only=True):
     remedies: tuple[RemedyPreview, ...]
     chosen: int | None
     result: FixResult | None
+    evidence: tuple[Evidence, ...] = ()
+    against: tuple[Evidence, ...] = ()
+    tried: tuple[Step, ...] = ()
 
 
 class HistoryDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -110,8 +126,16 @@ def schema() -> dict[str, Any]:
     return msgspec.json.schema(FixDocument)
 
 
-def render_fix(diagnosis: Diagnosis, choices: Iterable[Choice], chosen: Choice | None, result: Tried | None) -> str:
-    """``chosen`` is the choice with its plan."""
+def render_fix(
+    diagnosis: Diagnosis,
+    choices: Iterable[Choice],
+    chosen: Choice | None,
+    result: Tried | None,
+    refuted: Mapping[int, str] | None = None,
+) -> str:
+    """``chosen`` is the choice with its plan; ``refuted`` are remedies by number that failed before."""
+    after = diagnosis if result is None else with_refutation(diagnosis, result)
+    then = after.findings[0] if after.findings else None
     finding = diagnosis.findings[0] if diagnosis.findings else None
     number = None if chosen is None else chosen.number
     document = FixDocument(
@@ -122,9 +146,17 @@ def render_fix(diagnosis: Diagnosis, choices: Iterable[Choice], chosen: Choice |
         cause="" if finding is None else finding.cause,
         certainty="" if finding is None else finding.certainty.value,
         title="" if finding is None else finding.title,
-        remedies=tuple(_remedy(chosen if chosen is not None and each.number == number else each) for each in choices),
+        remedies=tuple(
+            _remedy(
+                chosen if chosen is not None and each.number == number else each, (refuted or {}).get(each.number, "")
+            )
+            for each in choices
+        ),
         chosen=number,
         result=None if result is None else _result(result),
+        evidence=() if finding is None or then is None else then.evidence[len(finding.evidence) :],
+        against=() if finding is None or then is None else then.against[len(finding.against) :],
+        tried=after.investigation.steps[len(diagnosis.investigation.steps) :],
     )
     return _encoded(document)
 
@@ -138,7 +170,7 @@ def render_outcome(where: str, outcome: Outcome) -> str:
     return _encoded(UndoDocument(schema_version=SCHEMA_VERSION, gpuwhy_version=__version__, where=where, outcome=outcome))  # fmt: skip
 
 
-def _remedy(choice: Choice) -> RemedyPreview:
+def _remedy(choice: Choice, refuted: str) -> RemedyPreview:
     remedy, plan = choice.remedy, choice.plan
     return RemedyPreview(
         number=choice.number,
@@ -148,6 +180,7 @@ def _remedy(choice: Choice) -> RemedyPreview:
         summary=remedy.summary,
         is_sure=remedy.is_sure,
         is_explained_only=is_never_applied(remedy),
+        refuted=refuted,
         plan=_plan(plan) if isinstance(plan, Plan) else None,
         not_applied=plan.why if isinstance(plan, NotApplied) else "",
         by_hand=plan.instead if isinstance(plan, NotApplied) else (),
@@ -168,7 +201,7 @@ def _plan(plan: Plan) -> PlanPreview:
 def _result(result: Tried) -> FixResult:
     outcome = result.outcome
     return FixResult(
-        status="refuted" if outcome is None else outcome.status,
+        status=_status_without_change(result) if outcome is None else outcome.status,
         reason=outcome.reason if outcome is not None else (result.verification.refuted or Rung("", "", "failed")).words,
         advice="" if outcome is None else outcome.advice,
         is_in_force=result.is_in_force,
@@ -176,6 +209,12 @@ def _result(result: Tried) -> FixResult:
         stability=None if outcome is None else outcome.stability,
         verification=_verification(result.verification),
     )
+
+
+def _status_without_change(result: Tried) -> str:
+    if result.verification.refuted is not None:
+        return "refuted"
+    return "held" if result.verification.reached else "not tried"
 
 
 def _verification(verification: Verification) -> VerificationResult:

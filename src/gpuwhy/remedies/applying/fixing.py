@@ -117,6 +117,16 @@ def try_remedy(
     return Tried(choice=choice, outcome=concluded, verification=verification)
 
 
+def verify_remedy(
+    choice: Choice, diagnosis: Diagnosis, site: Site, *, is_building: bool, on_rung: OnRung | None = None
+) -> Tried:
+    """The rungs that need no change, whether or not gpuwhy would carry the remedy out. Nothing is changed."""
+    plan = choice.plan if isinstance(choice.plan, Plan) else None
+    setting = setting_of(diagnosis)
+    trial = Trial(remedy=choice.remedy, plan=plan, setting=setting, diagnosis=diagnosis, site=site, is_building=is_building)  # fmt: skip
+    return Tried(choice=choice, verification=climb(trial, with_change=False, on_rung=on_rung))
+
+
 def _as_it_stands(plan: Plan, site: Site) -> Stability:
     """The unit at this moment: it was not restarted, for nothing had to be changed."""
     unit = site.look((), plan.unit, plan.manager).unit

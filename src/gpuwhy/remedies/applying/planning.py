@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpuwhy.model.remedy import Remedy
-from gpuwhy.remedies.applying import units
+from gpuwhy.remedies.applying import caches, packages, units
 from gpuwhy.remedies.applying.plan import NotApplied, Plan
 from gpuwhy.remedies.applying.site import Site
 from gpuwhy.remedies.setting import Setting
@@ -27,6 +27,10 @@ PLANNERS: dict[tuple[str, str], Planner] = {
     ("systemd", "env"): units.plan_variable,
     ("systemd", "flag"): units.plan_option,
     ("systemd", "service"): units.plan_restart,
+    ("systemd", "package"): packages.plan_package,
+    ("shell", "package"): packages.plan_package,
+    ("systemd", "cache"): caches.plan_cache,
+    ("shell", "cache"): caches.plan_cache,
 }
 """Who plans a remedy, by the kind of place and the kind of remedy. Filled here, nowhere else."""
 

@@ -10,11 +10,17 @@ import msgspec
 
 from gpuwhy import __version__
 from gpuwhy.applier.bundle import program
-from gpuwhy.remedies.applying.plan import Manager, Plan
+from gpuwhy.remedies.applying.plan import Manager, Plan, RunCommand
 from gpuwhy.targets import HostTarget, TargetError
 
 ANSWERS = 60.0
 """Seconds that a request may take which waits for nothing but the target."""
+
+RESOLVES = 1300.0
+"""Seconds that a resolver's dry runs may take."""
+
+RUNS = 3600.0
+"""Seconds that the commands of a change of before may take to be finished or taken back."""
 
 STARTS = 900.0
 """Seconds that a service is given to come up, where nothing else is said: weights are read from a disk."""
@@ -114,7 +120,10 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Look(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a plan needs to know of the target."""
+    """What a plan needs to know of the target.
+
+    ``unit_uid`` and ``unit_home`` are of the account that the unit runs as, ``tools`` the compose programs that answer.
+    """
 
     uid: int = 0
     user: str = ""
@@ -123,7 +132,29 @@ class Look(msgspec.Struct, frozen=True, omit_defaults=True):
     files: Mapping[str, SeenFile] = {}
     unit: Mapping[str, str] = {}
     exec_start: StartCommand = StartCommand()
+    unit_uid: int | None = None
+    unit_home: str = ""
+    tools: tuple[str, ...] = ()
     interrupted: tuple[Record, ...] = ()
+
+
+class PackageChange(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A package that an installation would move; None: not there."""
+
+    name: str
+    before: str | None = None
+    after: str | None = None
+
+
+class Resolved(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What an installer's own dry run says. ``no_way_back``: why the versions of now could not be fetched again."""
+
+    status: str
+    reason: str = ""
+    advice: str = ""
+    changes: tuple[PackageChange, ...] = ()
+    installer: tuple[str, ...] = ()
+    no_way_back: str = ""
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -170,12 +201,22 @@ class Site:
         """Where the changes are made; verifiers may ask it for a connection of their own."""
         return self._target
 
-    def look(self, paths: Sequence[str] = (), unit: str = "", manager: Manager = "system") -> Look:
-        """Files, a unit, who we are there, what was left half done. Changes nothing."""
-        answer = self._ask({"do": "look", "paths": list(paths), "unit": unit, "manager": manager})
+    def look(
+        self, paths: Sequence[str] = (), unit: str = "", manager: Manager = "system", owners: Sequence[int] = ()
+    ) -> Look:
+        """Files, a unit, who we are there, what was left half done. Changes nothing.
+
+        ``owners``: user ids besides root and us whose folders are trusted on the way to the paths.
+        """
+        answer = self._ask({"do": "look", "paths": list(paths), "unit": unit, "manager": manager, "owners": list(owners)})  # fmt: skip
         if answer.get("status") != "ok":
             raise TargetError(f"{self._target.name}: {answer.get('reason')}", str(answer.get("advice") or ""))
         return msgspec.convert(answer, Look, strict=False)
+
+    def resolve(self, python: str, requirements: Sequence[str], *, uv: bool = False, removes: bool = False, no_deps: bool = False) -> Resolved:  # fmt: skip
+        """What installing would change in the environment of ``python``, by its installer's dry run."""
+        request = {"do": "resolve", "python": python, "requirements": list(requirements), "uv": uv, "removes": removes, "no_deps": no_deps}  # fmt: skip
+        return msgspec.convert(self._ask(request, RESOLVES), Resolved, strict=False)
 
     def history(self) -> tuple[Record, ...]:
         """Every change that the journal of the account we are there knows, oldest first."""
@@ -199,7 +240,8 @@ class Site:
         ``grace`` None: longer than the unit's last life. ``deadline``: seconds until the unit must be up.
         """
         request = {"do": "apply", "plan": {**plan.document(), "remedy": dict(remedy)}}
-        return self._change(request, _settling(grace, deadline, keep, plan.variables), on_step)
+        running = sum(step.deadline for step in plan.steps if isinstance(step, RunCommand))
+        return self._change(request, _settling(grace, deadline, keep, plan.variables), on_step, 2 * running)
 
     def finish(
         self,
@@ -224,9 +266,12 @@ class Site:
         request = {"do": "conclude", "id": number, "verification": verification, "is_verified": is_verified}
         return self._change(request, {}, None)
 
-    def _change(self, request: dict[str, Any], settle: dict[str, Any], on_step: OnStep | None) -> Outcome:
+    def _change(
+        self, request: dict[str, Any], settle: dict[str, Any], on_step: OnStep | None, running: float = RUNS
+    ) -> Outcome:
+        """``running``: seconds that the commands of the change may take, back again included."""
         grace = settle.get("grace") or (LONGEST_GRACE if settle else 0.0)
-        limit = ANSWERS + settle.get("deadline", 0.0) + grace
+        limit = ANSWERS + settle.get("deadline", 0.0) + grace + running
         answer = self._ask({**request, "settle": settle, "version": __version__}, limit, on_step)
         return msgspec.convert(answer, Outcome, strict=False)
 
