@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from gpuwhy.cli.failing import unusable
+from gpuwhy.cli.failing import fail, unusable, warn
 from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE, UNREACHABLE
 from gpuwhy.cli.target_options import Reach, target_options
-
-if TYPE_CHECKING:
-    from gpuwhy.investigate.checks.plan import Plan
-    from gpuwhy.investigate.checks.results import Forecast
-    from gpuwhy.model.fact import Facts
 
 
 @click.command("check")
@@ -56,27 +50,33 @@ def command(
 
     Exit status: 0 nothing found, 1 a problem, 2 the arguments are unusable, 3 not enough could be examined.
     """
-    from gpuwhy.investigate.checks.plan import Plan, PlanError
-    from gpuwhy.logs import UnreadableLog
+    from gpuwhy import api
+    from gpuwhy.cli.progress import shown_progress
     from gpuwhy.reports import Detail, write
-    from gpuwhy.reports.check import prescribed
-    from gpuwhy.snapshot import SnapshotError, read_given
-    from gpuwhy.targets import TargetError
 
-    plan = Plan(gpus, driver, cuda, packages, variables, requirements)
-    if where is None and plan.is_empty and not facts_file:
-        unusable("name what to check: local, a host, a snapshot, or a plan with --gpu, --requirements and so on")
     try:
-        given = read_given(facts_file) if facts_file else None
-        for warning in given.warnings if given else ():
-            click.echo(f"gpuwhy: {warning}", err=True)
-        found = _checked(where, plan, given.facts if given else None, unit, deadline, reach)
-    except (PlanError, UnreadableLog, SnapshotError) as error:
-        unusable(str(error))
-    except TargetError as error:
-        reach.fail(where, error)
+        given = api.facts_of(facts_file, warn) if facts_file else None
+        with shown_progress(where or "") as on_probe:
+            found = api.check(
+                where,
+                gpus=gpus,
+                driver=driver,
+                cuda=cuda,
+                packages=packages,
+                env=variables,
+                requirements=requirements,
+                facts=given,
+                unit=unit,
+                via=reach.via,
+                sudo=reach.sudo,
+                deadline=deadline,
+                timeout=reach.timeout,
+                on_probe=on_probe,
+            )
+    except api.GpuwhyError as error:
+        fail(error)
     try:
-        write(prescribed(found), form, Detail(verbose=verbose), output)
+        write(found, form, Detail(verbose=verbose), output)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise
@@ -84,16 +84,3 @@ def command(
     if found.problems:
         return FAILURE
     return 0 if found.is_examined else UNREACHABLE
-
-
-def _checked(where: str | None, plan: Plan, given: Facts | None, unit: str, deadline: float, reach: Reach) -> Forecast:
-    from gpuwhy.cli.progress import shown_progress
-    from gpuwhy.investigate.checks.forecasting import check_plan, check_target
-
-    if where is None:
-        return check_plan(plan, given)
-    target = reach.target(where)
-    with shown_progress(target.name) as on_probe:
-        return check_target(
-            target, plan, unit=unit, facts=given, on_probe=on_probe, deadline=deadline, timeout=reach.timeout
-        )

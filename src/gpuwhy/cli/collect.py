@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from gpuwhy.cli.failing import unreachable, unusable
+from gpuwhy.cli.failing import fail, unusable
 from gpuwhy.cli.target_options import Reach, target_options
 
 
@@ -20,32 +20,34 @@ from gpuwhy.cli.target_options import Reach, target_options
 @target_options
 def command(where: str, unit: str, pid: int | None, output: str, deadline: float, redact: str, reach: Reach) -> int:
     """Take a snapshot of WHERE (local, an SSH destination, a container or a pod), with secrets taken out before they leave it."""
+    from gpuwhy import api
     from gpuwhy.cli.progress import shown_progress
-    from gpuwhy.investigate import examine
     from gpuwhy.snapshot import SnapshotError, write
     from gpuwhy.snapshot.anonymising import anonymised, parse_kinds
-    from gpuwhy.targets import HostTarget, TargetError
 
     try:
         kinds = parse_kinds(redact) if redact else ()
-        target = reach.target(where)
-        if not isinstance(target, HostTarget):
-            unusable(f"{where} is a file: there is nothing to collect")
-        with shown_progress(target.name) as on_probe:
-            examined = examine(target, unit=unit, on_probe=on_probe, deadline=deadline, timeout=reach.timeout, pid=pid)
-            snapshot = examined.snapshot
-        if snapshot is not None:
-            snapshot = anonymised(snapshot, kinds) if kinds else snapshot
-            write(snapshot, output)
-    except TargetError as error:
-        unreachable(str(error))
+        with shown_progress(where) as on_probe:
+            snapshot = api.collect(
+                where,
+                unit=unit,
+                pid=pid,
+                via=reach.via,
+                sudo=reach.sudo,
+                deadline=deadline,
+                timeout=reach.timeout,
+                on_probe=on_probe,
+            )
+        snapshot = anonymised(snapshot, kinds) if kinds else snapshot
+        write(snapshot, output)
+    except api.GpuwhyError as error:
+        fail(error)
     except ValueError as error:
         unusable(f"--redact {error}")
     except (SnapshotError, OSError) as error:
         unusable(f"{output}: {error}")
-    if snapshot is not None:
-        names = sum(snapshot.redacted.get(kind, 0) for kind in kinds)
-        secrets = sum(snapshot.redacted.values()) - names
-        others = f", {names} names replaced" if kinds else ""
-        click.echo(f"gpuwhy: {output}: {len(snapshot.probes)} probes, {secrets} secrets taken out{others}", err=True)
+    names = sum(snapshot.redacted.get(kind, 0) for kind in kinds)
+    secrets = sum(snapshot.redacted.values()) - names
+    others = f", {names} names replaced" if kinds else ""
+    click.echo(f"gpuwhy: {output}: {len(snapshot.probes)} probes, {secrets} secrets taken out{others}", err=True)
     return 0

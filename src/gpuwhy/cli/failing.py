@@ -3,12 +3,34 @@
 from __future__ import annotations
 
 import sys
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from gpuwhy.cli.group import UNREACHABLE, UNUSABLE
+from gpuwhy.cli.group import FAILURE, UNREACHABLE, UNUSABLE
 from gpuwhy.reports import plain
+
+if TYPE_CHECKING:
+    from gpuwhy.api import GpuwhyError, Outcome
+
+_STATUSES = {"failure": FAILURE, "no failure": 0, "not examined": UNREACHABLE}
+
+
+def status_of(outcome: Outcome) -> int:
+    """The exit status that says what came of looking."""
+    return _STATUSES[outcome]
+
+
+def warn(message: str) -> None:
+    """One line on standard error; the command goes on."""
+    click.echo(f"gpuwhy: {plain(message)}", err=True)
+
+
+def fail(error: GpuwhyError) -> NoReturn:
+    """Ends the command as the error says: exit status 2 or 3."""
+    from gpuwhy.api import UnreachableError
+
+    (unreachable if isinstance(error, UnreachableError) else unusable)(str(error))
 
 
 def unusable(message: str) -> NoReturn:

@@ -104,6 +104,7 @@ def _fixed(
     form: str,
 ) -> int:
     """The diagnosis told, one remedy chosen, previewed, and tried when that was asked for."""
+    from gpuwhy.api import outcome_of
     from gpuwhy.remedies.applying.fixing import choices, planned, try_remedy
     from gpuwhy.remedies.applying.plan import Plan
     from gpuwhy.remedies.applying.site import Site

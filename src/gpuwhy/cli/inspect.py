@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from gpuwhy.cli.failing import unreachable, unusable
+from gpuwhy.cli.failing import fail, unreachable, unusable
 from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE, UNUSABLE
-
-if TYPE_CHECKING:
-    from gpuwhy.knowledge.capability import ComputeCapability
 
 
 @click.command("inspect")
@@ -54,23 +50,31 @@ def command(
     cannot run there. --needs follows the dynamic linker's rules, and what torch has loaded before; exit status 1 when a file
     would not load.
     """
+    from gpuwhy import api
     from gpuwhy.cli.progress import shown_reading
-    from gpuwhy.investigate.binaries import Question, has_failing, inspect_binaries, inspect_requirements
+    from gpuwhy.investigate.binaries import has_failing
     from gpuwhy.reports import Detail, write
 
-    named, target = _target(gpu, capability, driver)
     wanted = [*paths, *(folder for environment in environments for folder in _packages_of(environment))]
-    missing = [path for path in wanted if not path.exists()]
-    if not wanted or missing:
-        unusable(
-            f"{missing[0]}: no such file or folder" if missing else "name a file, a folder, a wheel, or --venv DIR"
-        )
-    search = _of_unit(unit, needs) if unit else _variables(variables, needs)
-    details = verbose or form != "text"
-    question = Question(target, named, driver, kernel, deep, details, needs, *search)
-    with shown_reading() as on_progress:
-        inspect = inspect_requirements if requirements else inspect_binaries
-        inspection = inspect(wanted, question, on_progress)
+    library_path, preload = _of_unit(unit, needs) if unit else _variables(variables, needs)
+    try:
+        with shown_reading() as on_progress:
+            inspection = api.inspect(
+                wanted,
+                gpu=gpu,
+                capability=capability,
+                driver=driver,
+                kernel=kernel,
+                needs=needs,
+                library_path=library_path,
+                preload=preload,
+                requirements=requirements,
+                deep=deep,
+                details=verbose or form != "text",
+                on_progress=on_progress,
+            )
+    except api.GpuwhyError as error:
+        fail(error)
     try:
         write(inspection, form, Detail(verbose=verbose), output)
     except OSError as error:
@@ -108,28 +112,6 @@ def _variables(given: tuple[str, ...], needs: bool) -> tuple[str, str]:
         named.get("LD_LIBRARY_PATH", found.get("LD_LIBRARY_PATH", "")),
         named.get("LD_PRELOAD", found.get("LD_PRELOAD", "")),
     )
-
-
-def _target(gpu: str, capability: str, driver: str) -> tuple[str, ComputeCapability | None]:
-    """The name and the compute capability that are asked for; a name that means several is unusable."""
-    if not gpu and not capability:
-        if driver:
-            unusable("--driver is for a verdict: name the GPU too, with --gpu or --for")
-        return "", None
-    from gpuwhy.knowledge import capability as capabilities
-    from gpuwhy.knowledge import drivers, gpus
-
-    if driver and drivers.driver_version(driver) is None:
-        unusable(f"{driver}: not a driver version such as 570.86")
-    target = capabilities.parse(capability or gpu)
-    model = gpus.by_name(gpu) if gpu and not target else None
-    target = target or (capabilities.parse(model.compute_capability) if model else None)
-    if target is None:
-        known = ", ".join(f"{each.name} ({each.compute_capability})" for each in gpus.candidates(gpu)[:5])
-        unusable(
-            f"{gpu or capability}: " + (f"can mean {known}" if known else "unknown; give its capability, --for 12.0")
-        )
-    return gpu if model else "", target.plain
 
 
 def _packages_of(environment: Path) -> tuple[Path, ...]:

@@ -33,12 +33,14 @@ class Asked(msgspec.Struct, frozen=True):
     follow: tuple[str, ...] = ()
 
 
-def answer(asked: Asked, on_first: Callable[[Trace], None] | None = None) -> tuple[Trace | Absence | Moved, bool]:
+def answer(
+    asked: Asked, on_first: Callable[[Trace], None] | None = None, *, is_last: bool = True
+) -> tuple[Trace | Absence | Moved, bool]:
     """The answer, and whether there is one. Raises QuestionError, OSError and UnreadableLog.
 
-    For a process that ends with it: what was read stays in memory.
+    ``is_last``: the process ends with it, and what was read stays in memory.
     """
-    with uncollected(is_last=True):
+    with uncollected(is_last=is_last):
         return _answer(asked, on_first)
 
 
