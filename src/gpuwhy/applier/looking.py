@@ -37,6 +37,17 @@ def look(history: History, request: Dict[str, Any]) -> Answer:
     return answer
 
 
+def version_of(request: Dict[str, Any]) -> Answer:
+    """What a program says of itself, started as systemd would start it: by its absolute path, from the root folder."""
+    words = [str(each) for each in request["words"]]
+    if not words or not words[0].startswith("/"):
+        raise Refused("a program is named by its absolute path")
+    status, output = commands.run([*words, "--version"], 30.0)
+    if status:
+        raise Refused("%s --version ended with status %d" % (words[0], status))
+    return {"status": "ok", "version": output[-200:]}
+
+
 TOOLS = {
     "docker compose": ["docker", "compose", "version"],
     "docker-compose": ["docker-compose", "version"],

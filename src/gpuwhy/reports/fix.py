@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.remedies.applying.fixing import Choice, Tried
-from gpuwhy.remedies.applying.plan import NotApplied, Plan
+from gpuwhy.remedies.applying.plan import NotApplied, Plan, Restart
 from gpuwhy.remedies.applying.planning import is_never_applied
 from gpuwhy.remedies.applying.site import Outcome, Record, StepReport
 from gpuwhy.remedies.applying.verification import Rung, Verification
@@ -61,6 +61,18 @@ def preview(choice: Choice) -> Iterator[Row]:
     if plan is None:
         return
     yield Row(f"Remedy {choice.number}: {plan.title}", style="heading")
+    yield from _changes(plan)
+    if choice.remedy.cost:
+        yield Row(f"- cost: {choice.remedy.cost}; risk {choice.remedy.risk}", 2, "note", 2)
+
+
+def plan_shown(plan: Plan) -> Iterator[Row]:
+    """A plan that is no remedy's."""
+    yield Row(plan.title, style="heading")
+    yield from _changes(plan)
+
+
+def _changes(plan: Plan) -> Iterator[Row]:
     if plan.is_in_place:
         yield Row("All of this is in place already: applying it changes nothing.", 2)
     for change in plan.files:
@@ -71,9 +83,9 @@ def preview(choice: Choice) -> Iterator[Row]:
         yield Row("then:", 2, "note")
         for command in commands:
             yield Row(command, 4, "command")
-    if plan.unit:
+    if any(isinstance(step, Restart) for step in plan.steps):
         yield Row(f"Restarted: {plan.unit}, nothing else.", 2, "note")
-    for note in (*plan.notes, *([f"cost: {choice.remedy.cost}; risk {choice.remedy.risk}"] if choice.remedy.cost else [])):  # fmt: skip
+    for note in plan.notes:
         yield Row(f"- {note}", 2, "note", 2)
 
 

@@ -218,6 +218,11 @@ class Site:
         request = {"do": "resolve", "python": python, "requirements": list(requirements), "uv": uv, "removes": removes, "no_deps": no_deps}  # fmt: skip
         return msgspec.convert(self._ask(request, RESOLVES), Resolved, strict=False)
 
+    def version_of(self, words: Sequence[str]) -> str | None:
+        """What ``words --version`` says there in a bare environment; None where it does not run."""
+        answer = self._ask({"do": "version", "words": list(words)})
+        return str(answer["version"]) if answer.get("status") == "ok" else None
+
     def history(self) -> tuple[Record, ...]:
         """Every change that the journal of the account we are there knows, oldest first."""
         answer = self._ask({"do": "history"})
