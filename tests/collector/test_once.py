@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from gpuwhy.collector.bundle import program
-from gpuwhy.collector.framing import LINE, MARK, Framer
+from gpuwhy.collector.framing import LINE, LONG_LINE, MARK, Framer
 from gpuwhy.fleet.answers import read_answers
 from gpuwhy.fleet.collecting import Asked, payload
 from gpuwhy.fleet.engines.interface import Payload
@@ -53,6 +53,13 @@ def test_it_answers_once_and_ends(ray_payload: Payload) -> None:
     assert [Path(file["path"]).name for file in found["ray_log"]["value"]["files"]] == [
         "worker-0dea1df8-ffffffff-29870.err"
     ]
+    assert max(map(len, output.splitlines())) <= LONG_LINE + len(MARK)
+
+
+def test_slurm_gets_lines_that_it_carries_whole() -> None:
+    asked = payload(Asked(deadline=3.0), "slurm")
+    output, _ = start(asked.line).communicate(asked.stdin, timeout=60)
+    assert read_answers(output).is_whole
     assert max(map(len, output.splitlines())) <= LINE + len(MARK)
 
 

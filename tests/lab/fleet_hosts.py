@@ -98,12 +98,12 @@ class Fleet:
             self.listen(name, space, [address], more, setup)
         self.know({name: address}, is_known)
 
-    def add_addresses(self, names: Sequence[str]) -> None:
+    def add_addresses(self, names: Sequence[str], more: str = "") -> None:
         """One sshd in the control namespace that many names lead to, each by an address of its own."""
         addresses = {name: f"10.88.{index // 250}.{index % 250 + 1}" for index, name in enumerate(names)}
         batch = "".join(f"addr add {address}/32 dev lo\n" for address in addresses.values())
         subprocess.run(["ip", "-n", self.control, "-batch", "-"], input=batch.encode(), check=True)
-        self.listen("many", self.control, ["0.0.0.0"], "", "true")
+        self.listen("many", self.control, ["0.0.0.0"], more, "true")
         self.know(addresses, True)
 
     def listen(self, name: str, space: str, addresses: Sequence[str], more: str, setup: str) -> None:
@@ -143,9 +143,24 @@ class Fleet:
         return path.read_text() if path.exists() else ""
 
     def command(self, *arguments: str) -> list[str]:
-        """A command line that runs in the control namespace, whose short host name is ``control``."""
-        started = f'hostname control; exec {sys.executable} -m gpuwhy "$@"'
-        return ["ip", "netns", "exec", self.control, "unshare", "--uts", "sh", "-c", started, "sh", *arguments]
+        """A command line of gpuwhy that runs in the control namespace."""
+        return self.inside(sys.executable, "-m", "gpuwhy", *arguments)
+
+    def inside(self, *command: str) -> list[str]:
+        """A command line that runs in the control namespace, whose host name is ``control``."""
+        return [
+            "ip",
+            "netns",
+            "exec",
+            self.control,
+            "unshare",
+            "--uts",
+            "sh",
+            "-c",
+            'hostname control; exec "$@"',
+            "sh",
+            *command,
+        ]
 
     def environment(self, **more: str) -> dict[str, str]:
         return {

@@ -49,7 +49,7 @@ from gpuwhy.collector import (
     toolkits,
     torch_targets,
 )
-from gpuwhy.collector.framing import Framer
+from gpuwhy.collector.framing import LINE, Framer
 from gpuwhy.collector.probing import FAILED, OK, TIMED_OUT, Denied, Notes, NoValue, Probe, Request
 from gpuwhy.redaction import Redactor
 
@@ -112,10 +112,10 @@ class Output:
     takes them out together with those of its own answers.
     """
 
-    def __init__(self, redactor: Redactor, is_raw: bool = False, is_framed: bool = False) -> None:
+    def __init__(self, redactor: Redactor, is_raw: bool = False, framing: int = 0) -> None:
         self.redactor = redactor
         self._is_raw = is_raw
-        self._framer = Framer() if is_framed else None
+        self._framer = Framer(framing) if framing else None
         self._lock = threading.Lock()
 
     def learn(self, secret: str) -> None:
@@ -397,6 +397,12 @@ def parse_request(line: Optional[bytes]) -> Request:
     return request if isinstance(request, dict) else {"error": "the request is not a mapping"}
 
 
+def _framing(request: Request) -> int:
+    """How long the lines of framed answers may be."""
+    wanted = request.get("line")
+    return wanted if isinstance(wanted, int) and 4 <= wanted <= 1 << 20 else LINE
+
+
 def seconds(value: Any, default: float) -> float:
     """A number of seconds from a request; ``default`` for anything else."""
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -414,7 +420,7 @@ def main() -> None:
     source.take_buffered()
     request = parse_request(source.line(30.0))
     is_once = request.get("is_once") is True
-    output = Output(Redactor(), bool(request.get("is_inside")), is_once)
+    output = Output(Redactor(), bool(request.get("is_inside")), _framing(request) if is_once else 0)
     watch.life = seconds(request.get("life"), LONGEST_LIFE)
     started = time.monotonic()
     collection = Collection(request, output)

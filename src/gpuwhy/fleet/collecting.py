@@ -13,6 +13,7 @@ import msgspec
 
 from gpuwhy import __version__
 from gpuwhy.collector.bundle import program
+from gpuwhy.collector.framing import LONG_LINE
 from gpuwhy.fleet.answers import Answers, read_answers
 from gpuwhy.fleet.engines.interface import Ended, Engine, FleetError, Pace, Payload
 from gpuwhy.fleet.store import FAILED, OK, PARTIAL, WITH_SNAPSHOT, Node, Store
@@ -86,6 +87,8 @@ def payload(asked: Asked, engine: str) -> Payload:
     }
     if asked.unit:
         request["unit"] = asked.unit
+    if engine != "slurm":
+        request["line"] = LONG_LINE
     if engine == "ray":
         request["is_ray_node"] = True
     if os.environ.get(JOURNAL_VARIABLE):

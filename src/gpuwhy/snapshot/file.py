@@ -82,12 +82,12 @@ def read(path: str | Path) -> Snapshot:
     return decode(data, str(path))
 
 
-def write(snapshot: Snapshot, path: str | Path) -> None:
-    """Writes the file in one step, readable by its owner alone: it describes a host. Raises OSError."""
+def write(snapshot: Snapshot, path: str | Path, level: int = 10) -> None:
+    """Writes the file in one step, readable by its owner alone: it describes a host. ``level`` is zstd's. Raises OSError."""
     import zstandard
 
     target = Path(path)
-    packed = zstandard.ZstdCompressor(level=10).compress(encode(snapshot))
+    packed = zstandard.ZstdCompressor(level=level).compress(encode(snapshot))
     descriptor, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name, suffix=".part")
     try:
         with os.fdopen(descriptor, "wb") as file:
