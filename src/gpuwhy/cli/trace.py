@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from gpuwhy.cli.failing import unusable
+from gpuwhy.cli.failing import fail, unusable
 from gpuwhy.cli.group import FAILURE
 from gpuwhy.cli.target_options import Reach, target_options
-
-if TYPE_CHECKING:
-    from gpuwhy.reports.trace_writing import Writer
-    from gpuwhy.source.answering import Asked
 
 _NOTHING_NAMED = (
     "name what to search: a Python environment, --venv DIR; a folder with packages, --source DIR; or the place where the "
@@ -84,24 +79,50 @@ def command(
 
     Exit status 0 when there is an answer, 1 when there is none, 3 when WHERE cannot be reached.
     """
+    from gpuwhy import api
+    from gpuwhy.cli.progress import shown_progress
     from gpuwhy.reports.trace_writing import Writer
-    from gpuwhy.source.answering import Asked
 
     is_here = bool(folders or (environments and not where and len(words) < 2 and not unit))
     place, question = _told_apart(words, where, is_here, bool(reads))
-    if is_replay and ":" not in question:
-        unusable("--replay needs a symbol: gpuwhy trace --replay flashinfer.jit.core:check_cuda_arch ...")
     if place and folders:
         unusable(f"--source is a folder of this machine, and the packages of {place} are there; --venv DIR names an environment there")  # fmt: skip
     if not place and not is_here:
         unusable(_NOTHING_NAMED)
-    asked = Asked(question, log, number, environments, folders, call, reads, imported, earlier, follow)
     writer = Writer(form, verbose, output)
-    if place:
-        return _on_target(place, unit, asked, lines, is_replay, facts_file, writer, reach)
-    if is_replay:
-        return _replayed(asked, facts_file, writer)
-    return _here(asked, lines, writer)
+    try:
+        with shown_progress(place) as on_probe:
+            traced = api.trace(
+                question,
+                where=place or None,
+                unit=unit,
+                log=log,
+                number=number,
+                venvs=environments,
+                folders=folders,
+                call=call,
+                reads=reads,
+                imported=imported,
+                earlier=earlier,
+                follow=follow,
+                lines=lines,
+                replay=is_replay,
+                facts=facts_file,
+                via=reach.via,
+                sudo=reach.sudo,
+                timeout=reach.timeout,
+                is_last=True,
+                on_first=writer.begin if writer.is_streaming else None,
+                on_probe=on_probe,
+            )
+        writer.finish(traced.answer)
+    except api.GpuwhyError as error:
+        fail(error)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            raise
+        unusable(f"{error.filename or output}: {error.strerror}")
+    return 0 if traced.is_answered else FAILURE
 
 
 def _told_apart(words: tuple[str, ...], where: str, is_here: bool, is_package: bool) -> tuple[str, str]:
@@ -121,100 +142,3 @@ def _told_apart(words: tuple[str, ...], where: str, is_here: bool, is_package: b
     is_target = word.partition(":")[0] in ("docker", "podman", "nerdctl", "k8s")
     is_question = (PLACE.fullmatch(word) or SYMBOL.fullmatch(word)) and not is_target
     return ("", word) if is_question or is_package else (word, "")
-
-
-def _here(asked: Asked, is_lines: bool, writer: Writer) -> int:
-    from gpuwhy.logs import UnreadableLog
-    from gpuwhy.source.answering import answer
-    from gpuwhy.source.asking import QuestionError
-
-    try:
-        if is_lines and asked.log is not None:
-            return _places(asked, asked.log, writer)
-        found, is_answered = answer(asked, writer.begin if writer.is_streaming else None)
-        writer.finish(found)
-    except QuestionError as error:
-        unusable(str(error))
-    except UnreadableLog as error:
-        unusable(f"{asked.log}: {error}")
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        unusable(f"{error.filename or asked.log}: {error.strerror}")
-    return 0 if is_answered else FAILURE
-
-
-def _on_target(
-    place: str,
-    unit: str,
-    asked: Asked,
-    is_lines: bool,
-    is_replay: bool,
-    facts_file: str | None,
-    writer: Writer,
-    reach: Reach,
-) -> int:
-    """Of packages where the service runs, or in a snapshot."""
-    from gpuwhy.cli.progress import shown_progress
-    from gpuwhy.investigate.tracing_target import Wish, answer_on
-    from gpuwhy.logs import UnreadableLog
-    from gpuwhy.model.fact import Facts
-    from gpuwhy.snapshot import SnapshotError, read_given
-    from gpuwhy.source.asking import QuestionError
-    from gpuwhy.targets import TargetError
-
-    if len(asked.environments) > 1:
-        unusable("name one --venv of WHERE")
-    try:
-        facts = read_given(facts_file).facts if facts_file else Facts()
-        python = str(asked.environments[0]) if asked.environments else ""
-        wish = Wish(asked, unit, python, is_lines, is_replay, facts)
-        target = reach.target(place)
-        with shown_progress(target.name) as on_probe:
-            answered = answer_on(target, wish, reach.timeout, writer.begin if writer.is_streaming else None, on_probe)
-        writer.finish(answered.answer)
-    except TargetError as error:
-        reach.fail(place, error)
-    except (QuestionError, SnapshotError, ValueError) as error:
-        unusable(str(error))
-    except UnreadableLog as error:
-        unusable(f"{asked.log}: {error}")
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        unusable(f"{error.filename or asked.log}: {error.strerror}")
-    return 0 if answered.is_answered else FAILURE
-
-
-def _replayed(asked: Asked, facts_file: str | None, writer: Writer) -> int:
-    """What a function would do on a host with these facts. Exit status 1 when it raises or cannot be decided."""
-    from gpuwhy.model.fact import Facts
-    from gpuwhy.snapshot import SnapshotError, read_given
-    from gpuwhy.source.replay import FolderSource, Returned, replay
-    from gpuwhy.source.roots import site_packages
-
-    try:
-        facts = read_given(facts_file).facts if facts_file else Facts()
-        searched = [
-            inner for folder in (*asked.environments, *asked.folders) for inner in (site_packages(folder) or (folder,))
-        ]
-        replayed = replay(FolderSource(searched), asked.question, facts)
-        writer.finish(replayed)
-    except (SnapshotError, ValueError) as error:
-        unusable(str(error))
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        unusable(f"{error.filename or asked.question}: {error.strerror}")
-    return 0 if isinstance(replayed.outcome, Returned) else FAILURE
-
-
-def _places(asked: Asked, log: Path, writer: Writer) -> int:
-    """Where each line of a log was written."""
-    from gpuwhy.source import Cache
-    from gpuwhy.source.asking import roots_of
-    from gpuwhy.source.texts_asking import places_in
-
-    found = places_in(log, roots_of(asked.environments, asked.folders), asked.follow, Cache.of_user())
-    writer.finish(found)
-    return 0 if any(each.origins for each in found.lines) else FAILURE
