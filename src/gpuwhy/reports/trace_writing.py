@@ -23,7 +23,7 @@ _STYLES = {
 
 
 class Writer:
-    """``form`` is ``text`` or ``json``. Raises OSError when it writes."""
+    """``form`` is ``text``, ``json`` or ``html``. Raises OSError when it writes."""
 
     def __init__(self, form: str, verbose: bool, path: Path | None) -> None:
         self._form = form
@@ -53,6 +53,8 @@ class Writer:
         """Show what was not shown yet."""
         if self._form == "json":
             self._put(trace_json.render(answer))
+        elif self._form == "html":
+            self._put(_page(answer))
         elif isinstance(answer, Trace):
             self._show(
                 text.rest_lines(answer, self._verbose, self._shown)
@@ -88,3 +90,16 @@ class Writer:
             self._path.write_text(content, encoding="utf-8", errors="replace")
             return
         sys.stdout.buffer.write(content.encode("utf-8", "replace"))
+
+
+def _page(answer: Answer) -> str:
+    """The whole answer, whatever it is, as a page."""
+    from gpuwhy.reports.html.trace import render
+
+    if isinstance(answer, Trace):
+        return render(text.lines(answer, verbose=True), answer.question)
+    if isinstance(answer, (Absence, Moved)):
+        return render(trace_absence.lines(answer, verbose=True), answer.name)
+    if isinstance(answer, LogPlaces):
+        return render(((line, "") for line in log_places.lines(answer, verbose=True)), answer.log)
+    return render(((line, "") for line in replay.render(answer, verbose=True).splitlines()), answer.entry)

@@ -8,6 +8,7 @@ import html.parser
 import re
 import unicodedata
 from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import pytest
@@ -156,3 +157,17 @@ def test_a_check_without_problems_says_so() -> None:
     assert "No problem found" in page
     assert "which nvcc" in page
     assert "&lt;here&gt;" in page
+
+
+def test_a_trace_has_its_guard_as_the_headline(tmp_path: Path) -> None:
+    from gpuwhy.reports.trace_writing import Writer
+    from gpuwhy.source.answers import Guard, Requirement, Scope, Spot, Trace
+
+    spot = Spot(path="engine/gate.py", line=18, function="check", code='raise RuntimeError("<too old>")')
+    guard = Guard(spot=spot, raises="RuntimeError", message="<too old>", requires=(Requirement("not levels", 17),))
+    answer = Trace(question="engine.gate:check", scope=Scope(packages=()), guard=guard)
+    Writer("html", False, tmp_path / "trace.html").finish(answer)
+    page = (tmp_path / "trace.html").read_text()
+    assert '<h1 id="answer-title">RuntimeError: &lt;too old&gt;</h1>' in page
+    assert "not levels" in page
+    assert "engine.gate:check" in page
