@@ -145,7 +145,9 @@ def _room_of_models(values: Values, place: Place) -> None:
 
 def _shared_memory_size(values: Values, place: Place) -> None:
     values["disks"][1]["size"] -= place.chance.randrange(2 << 30)
-    values["disks"][1]["options"] += f",size={values['disks'][1]['size'] >> 10}k,nr_inodes={place.chance.randrange(10**8)}"
+    values["disks"][1]["options"] += (
+        f",size={values['disks'][1]['size'] >> 10}k,nr_inodes={place.chance.randrange(10**8)}"
+    )
 
 
 def _client_address(values: Values, place: Place) -> None:
@@ -169,7 +171,9 @@ def _ethernet_names(values: Values, place: Place) -> None:
 
 def _container_interfaces(values: Values, place: Place) -> None:
     names = [f"veth{place.hexadecimal(7)}" for _ in range(place.chance.randrange(4))]
-    values["system"]["network_interfaces"] += [*names, "docker0", f"br-{place.hexadecimal(12)}"][: place.chance.randrange(5)]
+    values["system"]["network_interfaces"] += [*names, "docker0", f"br-{place.hexadecimal(12)}"][
+        : place.chance.randrange(5)
+    ]
 
 
 def _holders(values: Values, place: Place) -> None:
@@ -266,7 +270,9 @@ def _former_kills(values: Values, place: Place) -> None:
 
 def _generated_unit(values: Values, place: Place) -> None:
     file = values["unit"]["files"][0]
-    file["text"] = f"# generated for {place.name} at 2026-11-{1 + place.number % 28:02d}T08:{place.number % 60:02d}:11Z\n{file['text']}"
+    file["text"] = (
+        f"# generated for {place.name} at 2026-11-{1 + place.number % 28:02d}T08:{place.number % 60:02d}:11Z\n{file['text']}"
+    )
 
 
 def _environment_file(values: Values, place: Place) -> None:
@@ -420,23 +426,32 @@ class Planted(NamedTuple):
 
 def snapshot(values: Values, place: Place) -> Snapshot:
     """The snapshot of a node with these values."""
-    probes = tuple(Probe(name=name, status="ok", value=value, sources=(f"/from/{name}",)) for name, value in values.items())
+    probes = tuple(
+        Probe(name=name, status="ok", value=value, sources=(f"/from/{name}",)) for name, value in values.items()
+    )
     started = BEGUN + place.chance.random() * 60
-    return Snapshot(gpuwhy_version=__version__, target=Subject("ssh", f"root@{place.name}", UNIT), started=started, probes=probes)
+    return Snapshot(
+        gpuwhy_version=__version__, target=Subject("ssh", f"root@{place.name}", UNIT), started=started, probes=probes
+    )
 
 
 def plan(seed: int, nodes: Sequence[str], faults: Sequence[Fault] = FAULTS) -> list[Planted]:
     """One to five faults, each on one to three nodes."""
     chance = random.Random(seed)
     chosen = chance.sample(list(faults), chance.randint(1, 5))
-    return [Planted(fault, tuple(sorted(chance.sample(list(nodes), min(len(nodes), chance.choice((1, 1, 1, 2, 3))))))) for fault in chosen]
+    return [
+        Planted(fault, tuple(sorted(chance.sample(list(nodes), min(len(nodes), chance.choice((1, 1, 1, 2, 3)))))))
+        for fault in chosen
+    ]
 
 
 def crash(values: Values) -> None:
     """The service of a node crashed as it does with a toolkit that is too old for its GPUs."""
     lines = (LOGS / "seed_crash.log").read_text().splitlines()
     last = values["journal"]["entries"][-1][0]
-    values["journal"]["entries"] += [[last + 60 + n / 100, 700, "python", 6, "stdout", line] for n, line in enumerate(lines)]
+    values["journal"]["entries"] += [
+        [last + 60 + n / 100, 700, "python", 6, "stdout", line] for n, line in enumerate(lines)
+    ]
     values["unit"]["properties"] |= {"ActiveState": "failed", "SubState": "failed", "Result": "exit-code"}
 
 
@@ -459,7 +474,10 @@ def generate(folder: Path, count: int, seed: int, planted: Sequence[Planted] = (
                 fault.plant(values)
             if number in crashed:
                 crash(values)
-            store.keep(Node(name=name, status="ok", seconds=1.0, bytes=40_000, engine="made up", unit=UNIT), snapshot(values, place))
+            store.keep(
+                Node(name=name, status="ok", seconds=1.0, bytes=40_000, engine="made up", unit=UNIT),
+                snapshot(values, place),
+            )
 
 
 def names(count: int) -> list[str]:

@@ -82,7 +82,7 @@ def read_own(path: str) -> Snapshot:
     import zstandard
 
     try:
-        with open(path, "rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as unpacked:
+        with Path(path).open("rb") as file, zstandard.ZstdDecompressor().stream_reader(file) as unpacked:
             data = unpacked.read(MOST_BYTES)
         snapshot = msgspec.json.decode(data, type=Snapshot)
     except (OSError, zstandard.ZstdError, msgspec.MsgspecError, UnicodeDecodeError, RecursionError):

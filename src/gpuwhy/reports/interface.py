@@ -22,9 +22,13 @@ class Detail(msgspec.Struct, frozen=True):
 
 Answer: TypeAlias = Any
 """A :class:`~gpuwhy.model.diagnosis.Diagnosis`, a :class:`~gpuwhy.investigate.checks.results.Forecast`, an
-:class:`~gpuwhy.model.inspection.Inspection` or a :class:`~gpuwhy.investigate.differences.Comparison`."""
+:class:`~gpuwhy.model.inspection.Inspection`, a :class:`~gpuwhy.investigate.differences.Comparison` or a
+:class:`~gpuwhy.model.fleet.FleetReport`."""
 
-KINDS = {"Diagnosis": "diagnosis", "Forecast": "forecast", "Inspection": "inspection", "Comparison": "comparison"}
+KINDS = {
+    "Diagnosis": "diagnosis", "Forecast": "forecast", "Inspection": "inspection", "Comparison": "comparison",
+    "FleetReport": "fleet",
+}  # fmt: skip
 """The kinds of answers by their types, and how the function of a format is called that shows one."""
 
 Shown: TypeAlias = "str | list[Row]"
@@ -40,6 +44,7 @@ class Format(Protocol):
     forecast: Show
     inspection: Show
     comparison: Show
+    fleet: Show
 
 
 class UnknownFormatError(ValueError):

@@ -22,6 +22,7 @@ LEVELS = {Certainty.PROVEN: "error", Certainty.LIKELY: "error", Certainty.POSSIB
 _OUR_RULES = {
     "unrecognised-failure": "A failure that the catalogue does not explain.",
     "binary-cannot-run": "A file has no code that the GPU or its driver takes.",
+    "node-deviates": "A node differs from the majority of its fleet.",
     "binary-cannot-load": "The dynamic linker would refuse a file.",
 }
 _LONGEST = 1000

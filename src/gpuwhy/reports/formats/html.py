@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpuwhy.investigate.checks.results import Forecast
 from gpuwhy.investigate.differences import Comparison
 from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.model.fleet import FleetReport
 from gpuwhy.model.inspection import Inspection
 from gpuwhy.reports.interface import Detail
 
@@ -39,3 +40,11 @@ def comparison(answer: Comparison, detail: Detail) -> str:
 
     del detail
     return render([(line, "") for line in lines(answer, verbose=True)], "What changed", "comparison")
+
+
+def fleet(answer: FleetReport, detail: Detail) -> str:
+    """The groups against the facts in which they differ, then the outliers."""
+    from gpuwhy.reports.html.fleet import render
+
+    del detail
+    return render(answer)

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from gpuwhy.investigate.checks.results import Forecast
     from gpuwhy.investigate.differences import Comparison
     from gpuwhy.model.diagnosis import Diagnosis
+    from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
     from gpuwhy.reports.interface import Detail
 
@@ -38,3 +39,10 @@ def comparison(answer: Comparison, detail: Detail) -> str:  # noqa: ARG001
     from gpuwhy.reports.differences import render_json
 
     return render_json(answer)
+
+
+def fleet(answer: FleetReport, detail: Detail) -> str:  # noqa: ARG001
+    """See docs/fleet-report.md."""
+    from gpuwhy.reports.fleet_json import render
+
+    return render(answer)

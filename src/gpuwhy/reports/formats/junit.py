@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpuwhy.investigate.checks.results import Forecast, Problem
+    from gpuwhy.model.fleet import FleetReport
     from gpuwhy.reports.interface import Detail
 
 
@@ -47,6 +48,37 @@ def _said(problem: Problem) -> str:
     ]
     remedies = [line for each in problem.remedies[:3] for line in (f"do: {each.summary}", *each.commands)]
     return "\n".join([*evidence, *remedies])
+
+
+def fleet(answer: FleetReport, detail: Detail) -> str:  # noqa: ARG001
+    """One suite: an outlier is a failed test, a node without a snapshot a skipped one, a pool's nodes that are alike passed."""
+    return "".join(f"{line}\n" for line in _fleet_lines(answer))
+
+
+def _fleet_lines(answer: FleetReport) -> Iterator[str]:
+    from gpuwhy.reports.fleet import finding_line, pool_line, sentence
+    from gpuwhy.reports.fleet_names import folded
+
+    failures, skipped = len(answer.outliers), len(answer.not_collected)
+    counts = f'tests="{failures + skipped + len(answer.pools)}" failures="{failures}" errors="0"'
+    yield '<?xml version="1.0" encoding="UTF-8"?>'
+    yield f'<testsuites name="gpuwhy fleet" {counts}>'
+    yield f'  <testsuite name={_attribute(answer.folder)} {counts} skipped="{skipped}">'
+    for each in answer.outliers:
+        cause = each.findings[0].cause if each.findings else "node-deviates"
+        said = [f"{deviation.key}: {deviation.value} (others {deviation.usual})" for deviation in each.deviations[:20]]
+        said += map(finding_line, each.findings)
+        yield f"    <testcase classname={_attribute(each.pool)} name={_attribute(folded(each.nodes))}>"
+        yield f"      <failure type={_attribute(cause)} message={_attribute(sentence(each))}>{_text(chr(10).join(said))}</failure>"
+        yield "    </testcase>"
+    for missing in answer.not_collected:
+        yield f'    <testcase classname="without a snapshot" name={_attribute(folded(missing.nodes))}>'
+        yield f"      <skipped message={_attribute(f'{missing.status}: {missing.reason}')}/>"
+        yield "    </testcase>"
+    for pool in answer.pools:
+        yield f'    <testcase classname="alike" name={_attribute(pool_line(pool))}/>'
+    yield "  </testsuite>"
+    yield "</testsuites>"
 
 
 def _attribute(text: str) -> str:

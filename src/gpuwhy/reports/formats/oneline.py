@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gpuwhy.investigate.checks.results import Forecast
     from gpuwhy.investigate.differences import Comparison
     from gpuwhy.model.diagnosis import Diagnosis
+    from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
     from gpuwhy.reports.interface import Detail
 
@@ -70,6 +71,14 @@ def comparison(answer: Comparison, detail: Detail) -> str:  # noqa: ARG001
     keys = [each.key for each in answer.changes]
     found = f"{len(keys)} of {_counted(answer.compared, 'fact')} differ" + (f": {_some(keys)}" if keys else "")
     return _line(f"{answer.before.name} to {answer.after.name}: {found}")
+
+
+def fleet(answer: FleetReport, detail: Detail) -> str:  # noqa: ARG001
+    """``N of N alike; NODE: FACT VALUE (others VALUE), and TITLE; N more outliers``."""
+    from gpuwhy.reports.fleet import headline
+
+    more = f"; {_counted(len(answer.outliers) - 1, 'more outlier')}" if len(answer.outliers) > 1 else ""
+    return _line(f"{answer.folder}: {headline(answer)}{more}")
 
 
 def _line(text: str) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gpuwhy.investigate.checks.results import Forecast, Problem
     from gpuwhy.model.diagnosis import Diagnosis
     from gpuwhy.model.finding import Finding
+    from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
     from gpuwhy.reports.interface import Detail
 
@@ -29,6 +30,12 @@ _HELP = {
     "gpuwhy_inspect_files": "Inspected files by what comes of running them.",
     "gpuwhy_inspect_unreadable": "Paths that could not be read.",
     "gpuwhy_examined": "1: enough could be examined to say something.",
+    "gpuwhy_fleet_nodes": "Nodes of the fleet.",
+    "gpuwhy_fleet_compared": "Nodes with a snapshot that could be compared.",
+    "gpuwhy_fleet_failing": "Nodes whose logs show a failure.",
+    "gpuwhy_fleet_outliers": "Sets of nodes that deviate from the majority.",
+    "gpuwhy_fleet_alike": "Nodes of a pool that do not deviate.",
+    "gpuwhy_fleet_finding": "Nodes on which a cause was found.",
     "gpuwhy_last_run_timestamp_seconds": "When this was written.",
 }
 
@@ -67,6 +74,21 @@ def inspection(answer: Inspection, detail: Detail) -> str:  # noqa: ARG001
     counted = Counter(each.verdict.outcome.value if each.verdict is not None else "not-judged" for each in answer.files)
     samples: list[_Sample] = [("gpuwhy_inspect_files", {**asked, "outcome": outcome}, count) for outcome, count in sorted(counted.items())]  # fmt: skip
     return _written([*samples, ("gpuwhy_inspect_unreadable", asked, len(answer.unreadable)), _now(asked)])
+
+
+def fleet(answer: FleetReport, detail: Detail) -> str:  # noqa: ARG001
+    """How many nodes are alike and how many are not, in each pool, and on how many each cause was found."""
+    where = {"where": answer.folder}
+    samples: list[_Sample] = [("gpuwhy_fleet_nodes", where, answer.nodes), ("gpuwhy_fleet_compared", where, answer.compared), ("gpuwhy_fleet_failing", where, answer.failing), ("gpuwhy_fleet_outliers", where, len(answer.outliers))]  # fmt: skip
+    samples += [("gpuwhy_fleet_alike", {**where, "pool": pool.name}, pool.alike) for pool in answer.pools]
+    found: Counter[tuple[str, str, str]] = Counter()
+    for each in (finding for pool in answer.pools for group in pool.groups for finding in group.findings):
+        found[each.cause, each.component, each.certainty] += each.nodes
+    samples += [
+        ("gpuwhy_fleet_finding", {**where, "cause": cause, "component": component, "certainty": certainty}, number)
+        for (cause, component, certainty), number in found.items()
+    ]
+    return _written([*samples, _now(where)])
 
 
 def _cause(found: Finding | Problem) -> _Labels:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from gpuwhy.investigate.checks.results import Forecast, Problem
     from gpuwhy.model.diagnosis import Diagnosis
     from gpuwhy.model.finding import Finding
+    from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
     from gpuwhy.model.remedy import Remedy
     from gpuwhy.reports.interface import Detail
@@ -113,3 +114,20 @@ def inspection(answer: Inspection, detail: Detail) -> str:  # noqa: ARG001
             results.append(log.result("binary-cannot-load", "error", text, [place], file.path, {}))
     incomplete = [f"incomplete: {each.path}: {each.problems[0]}" for each in answer.files if each.problems]
     return log.written(results, [*(f"unreadable: {each}" for each in answer.unreadable), *incomplete], is_complete=not answer.unreadable)  # fmt: skip
+
+
+def fleet(answer: FleetReport, detail: Detail) -> str:  # noqa: ARG001
+    """A result for each outlier; what could not be compared as notifications."""
+    from gpuwhy.reports import sarif_log as log
+    from gpuwhy.reports.fleet import sentence
+    from gpuwhy.reports.fleet_names import folded
+
+    results: list[Json] = []
+    for rank, each in enumerate(answer.outliers, 1):
+        rule = each.findings[0].cause if each.findings else "node-deviates"
+        level = "warning" if each.findings else "note"
+        nodes = folded(each.nodes)
+        details: Json = {"component": nodes, "rank": rank, "score": each.score}
+        results.append(log.result(rule, level, sentence(each), [log.location(None, answer.folder)], answer.folder, details))
+    remarks = [f"{folded(each.nodes)}: {each.status}: {each.reason}" for each in answer.not_collected]
+    return log.written(results, [*remarks, *answer.notes], is_complete=not answer.not_collected)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from gpuwhy.investigate.checks.results import Forecast
     from gpuwhy.investigate.differences import Comparison
     from gpuwhy.model.diagnosis import Diagnosis
+    from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
     from gpuwhy.reports.interface import Detail
 
@@ -40,3 +41,10 @@ def comparison(answer: Comparison, detail: Detail) -> list[Row]:
     from gpuwhy.reports.differences import lines
 
     return [Row(line, is_whole=True) for line in lines(answer, detail.verbose)]
+
+
+def fleet(answer: FleetReport, detail: Detail) -> list[Row]:
+    """How many are alike, who deviates in what, and what that causes."""
+    from gpuwhy.reports.fleet import lines
+
+    return [Row(line, style=style, is_whole=True) for line, style in lines(answer, detail.verbose)]
