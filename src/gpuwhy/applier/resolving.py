@@ -57,7 +57,9 @@ class _Pip:
         self.words = [python, "-m", "pip"]
 
     def installed(self) -> Dict[str, str]:
-        status, output = commands.run([*self.words, *_QUIET, "list", "--format=freeze"], 60.0, keeps=1 << 20)
+        status, output = commands.run(
+            [*self.words, "list", "--disable-pip-version-check", "--no-input", "--format=freeze"], 60.0, keeps=1 << 20
+        )
         if status:
             raise Refused("pip does not list what is installed: %s" % output[-300:])
         pairs = (line.partition("==") for line in output.splitlines())
