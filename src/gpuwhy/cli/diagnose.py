@@ -25,6 +25,7 @@ from gpuwhy.cli.target_options import Reach, target_options
 @click.option("--output", "-o", metavar="FILE", help="Write the report to a file.")
 @click.option("--verbose", "-v", is_flag=True, help="Every remedy in full, the facts used, the evidence.")
 @click.option("--show-work", is_flag=True, help="The record of the investigation too.")
+@click.option("--follow", "-f", "is_followed", is_flag=True, help="Go on, and tell of each incident when it is complete; Ctrl-C ends it.")  # fmt: skip
 @click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
 @target_options
 def command(
@@ -37,6 +38,7 @@ def command(
     output: str | None,
     verbose: bool,
     show_work: bool,
+    is_followed: bool,
     deadline: float,
     reach: Reach,
 ) -> int:
@@ -50,8 +52,15 @@ def command(
     from gpuwhy.cli.progress import shown_progress
     from gpuwhy.reports import Detail, write
 
+    detail = Detail(verbose=verbose or show_work, show_work=show_work)
     try:
         given = api.facts_of(facts_file, warn) if facts_file else None
+        if is_followed:
+            from gpuwhy.cli.following import follow
+
+            if where is None or logs or pid is not None:
+                unusable("--follow takes one WHERE: a log, -, or a host with --unit; not --log or --pid")
+            return follow(where, unit, given, form, detail, Path(output) if output else None, deadline, reach)
         with shown_progress(where or (logs[0] if logs else "")) as on_probe:
             diagnosis = api.diagnose(
                 where,
@@ -67,7 +76,6 @@ def command(
             )
     except api.GpuwhyError as error:
         fail(error)
-    detail = Detail(verbose=verbose or show_work, show_work=show_work)
     try:
         write(diagnosis, form, detail, Path(output) if output else None)
     except OSError as error:

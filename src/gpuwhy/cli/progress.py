@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +13,12 @@ from gpuwhy.reports import plain
 
 if TYPE_CHECKING:
     from gpuwhy.snapshot.document import Probe
+
+
+def _overwrite(line: str) -> None:
+    """A line that wraps in a narrow pane could not be wiped."""
+    sys.stderr.write(f"\r\x1b[2K{line[: shutil.get_terminal_size().columns - 1]}")
+    sys.stderr.flush()
 
 
 @contextmanager
@@ -25,8 +32,7 @@ def shown_progress(name: str) -> Iterator[Callable[[Probe], None] | None]:
     def show(probe: Probe) -> None:
         nonlocal seen
         seen += 1
-        sys.stderr.write(f"\r\x1b[2K{plain(name)[:40]}: {seen} probes, {plain(probe.name)} {probe.status}"[:100])
-        sys.stderr.flush()
+        _overwrite(f"{plain(name)[:40]}: {seen} probes, {plain(probe.name)} {probe.status}")
 
     try:
         yield show
@@ -51,8 +57,7 @@ def shown_reading() -> Iterator[Callable[[str, int, int], None] | None]:
         due = now + 0.1
         part = min(done / total, 1) if total else 0
         bar = f"[{'#' * int(part * 20):20}] {part:4.0%} {done / 1e6:,.0f} MB" if total else f"{done} files"
-        sys.stderr.write(f"\r\x1b[2K{bar} {plain(name)[-60:]}")
-        sys.stderr.flush()
+        _overwrite(f"{bar} {plain(name)[-60:]}")
 
     try:
         yield show
