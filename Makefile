@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOGS := tests/data/logs
 
-.PHONY: help install demo test check lint wheels score bench bench-source lab browser soak schema pages picture generality score-fit
+.PHONY: help install demo test check lint wheels score bench bench-source lab browser soak schema pages picture generality dist score-fit
 
 help:
 	@echo 'make demo     set up, and diagnose a crash of SGLang from its log and from its journal'
@@ -23,6 +23,7 @@ help:
 	@echo 'make bench-source  seconds of the tracer on real releases, which it fetches'
 	@echo 'make lab      real hosts: systemd, sshd, journal, FlashInfer (as root, on Debian 12)'
 	@echo 'make browser  reports in a real browser: keyboard, layout, accessibility, screenshots (as root, on Debian 12)'
+	@echo 'make dist     wheel, sdist, gpuwhy.pyz and its wheelhouse, built and tried without a network'
 	@echo 'make soak     randomised tests with their full counts'
 	@echo 'make schema   write docs/*.schema.json'
 	@echo 'make picture  write docs/seed.svg'
@@ -79,6 +80,7 @@ bench: $(INSTALLED)
 	$(BIN)/python benchmarks/bench_start.py
 	$(BIN)/python benchmarks/bench_diagnose.py
 	$(BIN)/python -m benchmarks.bench_fit
+	$(BIN)/python -m benchmarks.bench_reports
 
 bench-source: $(INSTALLED)
 	$(BIN)/python benchmarks/source.py
@@ -94,6 +96,11 @@ lab: $(INSTALLED)
 browser: $(INSTALLED)
 	tests/browser/setup
 	$(BIN)/pytest tests/browser -q -m browser -p no:cacheprovider
+
+dist: $(INSTALLED)
+	rm -rf dist
+	$(BIN)/python -m scripts.make_dist --output dist
+	GPUWHY_DIST=dist $(BIN)/pytest -q -m dist tests/dist
 
 soak: $(INSTALLED)
 	$(BIN)/pytest -m soak -n $(WORKERS)
