@@ -21,7 +21,7 @@ from gpuwhy.model.fact import Fact, Facts
 from gpuwhy.model.finding import Certainty, Finding, Link, SourceCheck
 from gpuwhy.model.incident import Incident
 from gpuwhy.model.source import SourceAnswer
-from gpuwhy.reports.condition import condition_rows, installed_rows
+from gpuwhy.reports.condition import brief_rows, condition_rows
 
 NO_RULE = Judgement(findings=(), ruled_out=(), decides=None)
 GATE = """
@@ -187,7 +187,7 @@ def test_the_report_says_why_it_is_reached(folder: Path) -> None:
     assert "Replayed with the facts of this host (engine.gate:check()): with $ENGINE_LEVEL = '0': it is reached" in text
     assert "engine/gate.py:10 raises ValueError: level 0 is not supported" in text
     assert "(in the log at crash.log:1)" in text
-    assert "it is reached" in "\n".join(row.text for row in installed_rows(answer))
+    assert "it is reached" in "\n".join(row.text for row in brief_rows(answer))
 
 
 def test_a_failure_of_its_own_is_recorded_and_costs_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
