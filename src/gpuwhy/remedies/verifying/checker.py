@@ -10,6 +10,9 @@ import msgspec
 from gpuwhy.remedies.applying.verification import Trial
 from gpuwhy.verifier.bundle import program
 
+LOADED = 4.0
+"""How many times longer the verifier may take on a loaded machine."""
+
 CONNECTING = 30.0
 """Seconds beyond the deadline of what is asked: the way there, the interpreter's start, the removal of the folder."""
 
@@ -66,7 +69,7 @@ def asked(trial: Trial, what: str, seconds: float, **more: Any) -> Said:
     }
     connection = trial.site.target.open(program())
     try:
-        answer = connection.collect(request, lambda _: None, seconds + CONNECTING)
+        answer = connection.collect(request, lambda _: None, LOADED * seconds + CONNECTING)
     finally:
         connection.close()
     if not answer:
