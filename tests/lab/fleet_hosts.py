@@ -138,6 +138,10 @@ class Fleet:
                 assert time.monotonic() < until, f"{name}: {self.log(name)}"
                 time.sleep(0.05)
 
+    def listener(self, name: str) -> int:
+        """The process of the host's sshd: ip, unshare and sh have all become it."""
+        return self.sshds[name].pid
+
     def log(self, name: str) -> str:
         path = self.folder / f"log.{name}"
         return path.read_text() if path.exists() else ""
@@ -183,14 +187,7 @@ class Fleet:
 
     def collectors(self) -> list[int]:
         """Processes on the hosts that are, or start, a collector."""
-        return [
-            pid
-            for pid, line in command_lines()
-            if "zlib.decompress" in line and "ssh" not in line.split("\0")[0] and self.is_inside(pid)
-        ]
-
-    def is_inside(self, pid: int) -> bool:
-        return bool(set(self.namespaces) & set(namespaces_of(pid)))
+        return [pid for space in self.namespaces if space != self.control for pid in collectors_in(space)]
 
     def down(self) -> None:
         for space in self.namespaces:
@@ -218,18 +215,17 @@ def without_python() -> str:
     return f"for p in {INTERPRETERS}; do test -e $p && mount --bind /dev/null $p; done"
 
 
-def command_lines() -> Iterator[tuple[int, str]]:
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                yield int(entry.name), (entry / "cmdline").read_text(errors="replace")
-            except OSError:
-                continue
-
-
-def namespaces_of(pid: int) -> list[str]:
-    found = subprocess.run(["ip", "netns", "identify", str(pid)], capture_output=True, text=True, check=False)
-    return found.stdout.split()
+def collectors_in(space: str) -> list[int]:
+    """Processes in a network namespace that are, or start, a collector: interpreters and shells, not the ssh to them."""
+    found = []
+    for pid in map(int, run(["ip", "netns", "pids", space]).split()):
+        try:
+            words = Path(f"/proc/{pid}/cmdline").read_text(errors="replace").split("\0")
+        except OSError:
+            continue
+        if "zlib.decompress" in " ".join(words) and Path(words[0]).name.startswith(("python", "sh", "platform")):
+            found.append(pid)
+    return found
 
 
 def kill(pid: int) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.lab.fleet_hosts import kill, namespaces_of, run
+from tests.lab.fleet_hosts import collectors_in, kill, run
 
 CONFIG = """\
 ClusterName=lab
@@ -95,6 +95,15 @@ class SlurmCluster:
             text=True, timeout=timeout, check=False,
         )  # fmt: skip
 
+    def collectors(self) -> list[int]:
+        """Processes that are, or start, a collector."""
+        return collectors_in(self.space)
+
+    def clients(self) -> list[int]:
+        """The sruns that run."""
+        pids = map(int, run(["ip", "netns", "pids", self.space]).split())
+        return [pid for pid in pids if Path(f"/proc/{pid}/comm").read_text().strip() == "srun"]
+
     def down(self) -> None:
         for process in reversed(self._processes):
             process.terminate()
@@ -105,8 +114,7 @@ class SlurmCluster:
                 process.kill()
                 process.wait(5)
         for pid in run(["ip", "netns", "pids", self.space]).split():
-            if self.space in namespaces_of(int(pid)):
-                kill(int(pid))
+            kill(int(pid))
         run(["ip", "netns", "del", self.space])
 
     def _start(self, program: str, *arguments: str) -> None:

@@ -18,7 +18,7 @@ from gpuwhy.fleet.answers import Answers, read_answers
 from gpuwhy.fleet.engines.interface import Ended, Engine, FleetError, Pace, Payload
 from gpuwhy.fleet.store import FAILED, OK, PARTIAL, WITH_SNAPSHOT, Node, Store
 from gpuwhy.snapshot import Snapshot
-from gpuwhy.snapshot.collecting import CLOSING, CONNECTING, JOURNAL_VARIABLE
+from gpuwhy.snapshot.collecting import CLOSING, JOURNAL_VARIABLE
 from gpuwhy.snapshot.containers import arranged
 from gpuwhy.snapshot.document import Subject
 from gpuwhy.targets.pipe import SHELL_LINE, framed, shell_line
@@ -94,7 +94,7 @@ def payload(asked: Asked, engine: str) -> Payload:
     if os.environ.get(JOURNAL_VARIABLE):
         request["journal_directory"] = os.environ[JOURNAL_VARIABLE]
     # "life" begins with the collector; the alarm before it, when the node has not even received its text
-    line = shell_line(asked.sudo, math.ceil(life + CONNECTING))
+    line = shell_line(asked.sudo, math.ceil(life))
     return Payload(line, framed(program()) + msgspec.json.encode(request) + b"\n", asked.timeout)
 
 

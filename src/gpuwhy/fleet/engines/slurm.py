@@ -287,5 +287,5 @@ def _said(*command: str) -> str:
         raise FleetError(f"{command[0]} gave no answer in {_ASKING:.0f} s", "Does the controller answer? scontrol ping") from error  # fmt: skip
     if ended.returncode:
         words = " ".join(ended.stderr.split())[:300]
-        raise FleetError(f"{command[0]} failed: {words}", "Does the controller answer? scontrol ping")
+        raise FleetError(f"{' '.join(command)[:200]} failed: {words}", "Does the controller answer? scontrol ping")
     return ended.stdout
