@@ -32,8 +32,6 @@ def look(history: History, request: Dict[str, Any]) -> Answer:
         answer["unit"] = found
         answer["exec_start"] = _start_command(history.root, found)
         answer.update(_account(found.get("User", ""), manager))
-    if request.get("tools"):
-        answer["tools"] = [name for name, argv in TOOLS.items() if _answers(argv)]
     return answer
 
 
@@ -46,22 +44,6 @@ def version_of(request: Dict[str, Any]) -> Answer:
     if status:
         raise Refused("%s --version ended with status %d" % (words[0], status))
     return {"status": "ok", "version": output[-200:]}
-
-
-TOOLS = {
-    "docker compose": ["docker", "compose", "version"],
-    "docker-compose": ["docker-compose", "version"],
-    "podman compose": ["podman", "compose", "version"],
-    "podman-compose": ["podman-compose", "version"],
-}
-"""What may manage a compose project, and how to find out whether it is there."""
-
-
-def _answers(argv: List[str]) -> bool:
-    try:
-        return commands.run(argv, 10.0)[0] == 0
-    except Refused:
-        return False
 
 
 def _account(user: str, manager: str) -> Dict[str, Any]:

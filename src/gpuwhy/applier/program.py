@@ -1,4 +1,4 @@
-"""Answers requests, one JSON line each: ``look``, ``version``, ``resolve``, ``history``, ``apply``, ``finish``, ``undo``, ``conclude``.
+"""Answers requests, one JSON line each: ``look``, ``container``, ``version``, ``resolve``, ``history``, ``apply``, ``finish``, ``undo``, ``conclude``.
 
 It changes nothing but what a plan lists, and only on ``apply``, ``finish`` and ``undo``. It goes on to the end of a
 change when the connection is lost: half a change is worse than a change that nobody watched.
@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict
 
 from gpuwhy.applier import steps
 from gpuwhy.applier.changing import Changer
+from gpuwhy.applier.containers import container
 from gpuwhy.applier.history import History, summary
 from gpuwhy.applier.looking import look, version_of
 from gpuwhy.applier.refusing import Refused
@@ -33,6 +34,8 @@ def answer(request: Dict[str, Any], voice: Voice) -> Answer:
     try:
         if request.get("do") == "look":
             return look(history, request)
+        if request.get("do") == "container":
+            return container(request)
         if request.get("do") == "version":
             return version_of(request)
         if request.get("do") == "resolve":

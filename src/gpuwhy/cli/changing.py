@@ -26,10 +26,13 @@ _STYLES = {"answer": "bold", "heading": "bold cyan", "proven": "bold red", "like
 def changed_host(where: str, reach: Reach) -> HostTarget:
     """The place whose files and units are changed. Raises :class:`gpuwhy.targets.TargetError`."""
     from gpuwhy.targets import HostTarget
+    from gpuwhy.targets.container import ContainerTarget
 
     target = reach.target(where)
     if not isinstance(target, HostTarget):
         unusable(f"{where} is a file: only a live place can be changed (local, or an SSH destination)")
+    if isinstance(target, ContainerTarget):
+        return target.host  # a container is changed by who makes it
     if target.kind not in ("local", "ssh"):
         unusable(f"{where}: changes are made to this machine or to a host over SSH, not inside a {target.kind} target")
     return target

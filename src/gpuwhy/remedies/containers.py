@@ -91,7 +91,7 @@ class ComposeService:
 
     def set_option(self, option: str, value: str) -> Change:
         if is_option_of_run(option, value):
-            line = _compose_line(option, value)
+            line = compose_line(option, value)
             if line:
                 return self._overridden(f"    {line}")
             typed = shlex.quote(f"{option}={value}" if value else option)
@@ -143,7 +143,8 @@ _COMPOSE_SWITCHES = {"--privileged": "privileged", "--init": "init"}
 """What an option of ``docker run`` is called in a compose file (the Compose Specification)."""
 
 
-def _compose_line(option: str, value: str) -> str:
+def compose_line(option: str, value: str) -> str:
+    """What an option of ``docker run`` is in a compose file; empty where there is no such thing."""
     if option in _COMPOSE_SWITCHES:
         return f"{_COMPOSE_SWITCHES[option]}: true"
     if not value:

@@ -88,6 +88,7 @@ def try_remedy(
         diagnosis=diagnosis,
         site=site,
         deadline=trying.deadline,
+        grace=trying.grace,
         is_building=trying.is_building,
     )
     before = climb(trial, with_change=False, on_rung=on_rung)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gpuwhy.model.remedy import Remedy
-from gpuwhy.remedies.applying import caches, packages, units
+from gpuwhy.remedies.applying import caches, composing, packages, units
 from gpuwhy.remedies.applying.plan import NotApplied, Plan
 from gpuwhy.remedies.applying.site import Site
 from gpuwhy.remedies.setting import Setting
@@ -31,6 +31,12 @@ PLANNERS: dict[tuple[str, str], Planner] = {
     ("shell", "package"): packages.plan_package,
     ("systemd", "cache"): caches.plan_cache,
     ("shell", "cache"): caches.plan_cache,
+    ("docker", "env"): composing.plan_container,
+    ("docker", "flag"): composing.plan_container,
+    ("docker", "container"): composing.plan_container,
+    ("compose", "env"): composing.plan_container,
+    ("compose", "flag"): composing.plan_container,
+    ("compose", "container"): composing.plan_container,
 }
 """Who plans a remedy, by the kind of place and the kind of remedy. Filled here, nowhere else."""
 

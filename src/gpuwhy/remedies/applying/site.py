@@ -122,7 +122,7 @@ class Record(msgspec.Struct, frozen=True, omit_defaults=True):
 class Look(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a plan needs to know of the target.
 
-    ``unit_uid`` and ``unit_home`` are of the account that the unit runs as, ``tools`` the compose programs that answer.
+    ``unit_uid`` and ``unit_home`` are of the account that the unit runs as.
     """
 
     uid: int = 0
@@ -134,7 +134,6 @@ class Look(msgspec.Struct, frozen=True, omit_defaults=True):
     exec_start: StartCommand = StartCommand()
     unit_uid: int | None = None
     unit_home: str = ""
-    tools: tuple[str, ...] = ()
     interrupted: tuple[Record, ...] = ()
 
 
@@ -155,6 +154,36 @@ class Resolved(msgspec.Struct, frozen=True, omit_defaults=True):
     changes: tuple[PackageChange, ...] = ()
     installer: tuple[str, ...] = ()
     no_way_back: str = ""
+
+
+class Inspected(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A container as its engine describes it; ``tools`` are the compose programs that answer there."""
+
+    status: str
+    reason: str = ""
+    advice: str = ""
+    container: Mapping[str, Any] = {}
+    tools: tuple[str, ...] = ()
+
+    @property
+    def config(self) -> Mapping[str, Any]:
+        return self.container.get("config") or {}
+
+    @property
+    def host(self) -> Mapping[str, Any]:
+        return self.container.get("host") or {}
+
+    @property
+    def image(self) -> Mapping[str, Any]:
+        """What the image itself sets."""
+        return self.container.get("image") or {}
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return tuple(map(str, self.config.get("Cmd") or ()))
+
+    def label(self, name: str) -> str:
+        return str((self.config.get("Labels") or {}).get(name) or "")
 
 
 class Outcome(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -217,6 +246,11 @@ class Site:
         """What installing would change in the environment of ``python``, by its installer's dry run."""
         request = {"do": "resolve", "python": python, "requirements": list(requirements), "uv": uv, "removes": removes, "no_deps": no_deps}  # fmt: skip
         return msgspec.convert(self._ask(request, RESOLVES), Resolved, strict=False)
+
+    def container(self, engine: str, name: str, *, tools: bool = True) -> Inspected:
+        """A container of an engine there. What looks like a secret in it is cut out."""
+        request = {"do": "container", "engine": engine, "name": name, "tools": tools}
+        return msgspec.convert(self._ask(request), Inspected, strict=False)
 
     def version_of(self, words: Sequence[str]) -> str | None:
         """What ``words --version`` says there in a bare environment; None where it does not run."""

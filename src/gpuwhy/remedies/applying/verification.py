@@ -75,7 +75,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """What a verifier is given: the remedy in its place. ``outcome`` is None before anything was applied.
 
     ``plan`` is None where gpuwhy would not carry the remedy out. ``climbed`` are the rungs tried before this one,
-    ``deadline`` the seconds that the service may take to come up, ``is_building`` whether rungs c and d are wanted.
+    ``deadline`` the seconds that the service may take to come up and ``grace`` those that it must stay up, ``is_building`` whether rungs c and d are wanted.
     """
 
     remedy: Remedy
@@ -86,6 +86,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome | None = None
     climbed: tuple[Rung, ...] = ()
     deadline: float = STARTS
+    grace: float | None = None
     is_building: bool = False
 
     @property

@@ -59,6 +59,8 @@ class Said(msgspec.Struct, frozen=True, omit_defaults=True, rename={"with_change
 def asked(trial: Trial, what: str, seconds: float, **more: Any) -> Said:
     """One question to the verifier on the trial's target. Raises :class:`gpuwhy.targets.TargetError`."""
     setting = trial.setting
+    if setting.is_container:
+        return Said("not possible", "the service runs in a container: the change takes a new one")
     unit = setting.unit if setting.kind == "systemd" else ""
     request: Mapping[str, Any] = {
         "do": what,

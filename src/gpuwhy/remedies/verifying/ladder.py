@@ -11,7 +11,7 @@ from gpuwhy.remedies.applying.verification import Rung, ServiceStays, Trial, Ver
 from gpuwhy.remedies.verifying.build import Builds, Launches
 from gpuwhy.remedies.verifying.guard import GuardHolds, GuardHoldsAfterwards
 from gpuwhy.remedies.verifying.recomputing import FactsRecomputed
-from gpuwhy.remedies.verifying.service import AnswersHealth, AnswersRequest
+from gpuwhy.remedies.verifying.service import AnswersHealth, AnswersRequest, ContainerStays
 
 VERIFIERS: tuple[Verifier, ...] = (
     FactsRecomputed(),
@@ -20,6 +20,7 @@ VERIFIERS: tuple[Verifier, ...] = (
     Builds(),
     Launches(),
     ServiceStays(),
+    ContainerStays(),
     AnswersHealth(),
     AnswersRequest(),
 )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 from gpuwhy.remedies.applying.verification import Rung, Trial
 from gpuwhy.remedies.setting import Setting
 from gpuwhy.remedies.verifying.checker import asked
 
 REQUEST_SECONDS = 120.0
+CONTAINER_GRACE = 20.0
 SHORT = 5.0
 """Seconds to wait for a port that nobody named, of a program that may be no server."""
 
@@ -14,6 +17,33 @@ _SERVERS = frozenset(
     {"sglang.launch_server", "sglang", "vllm", "vllm.entrypoints.openai.api_server", "trtllm-serve", "llama-server",
      "lmdeploy", "text-generation-launcher"}
 )  # fmt: skip
+
+
+class ContainerStays:
+    """The container that was made anew runs, and goes on without a restart."""
+
+    name = "active"
+    needs_change = True
+
+    def verify(self, trial: Trial) -> Rung | None:
+        setting = trial.setting
+        if setting.kind not in ("docker", "compose") or trial.plan is None:
+            return None
+        grace = CONTAINER_GRACE if trial.grace is None else trial.grace
+        begun = time.monotonic()
+        first = trial.site.container(setting.engine, setting.container, tools=False)
+        while True:
+            seen = trial.site.container(setting.engine, setting.container, tools=False)
+            state = seen.container
+            is_same = state.get("restarts") == first.container.get("restarts") and state.get("id") == first.container.get("id")  # fmt: skip
+            if seen.status != "ok" or not state.get("is_running") or state.get("is_restarting") or not is_same:
+                told = seen.reason or f"exit status {state.get('exit_code')}, {state.get('restarts')} restarts"
+                return Rung("e", self.name, "failed", f"{setting.container} does not stay up: {told}")
+            if time.monotonic() - begun >= grace:
+                return Rung(
+                    "e", self.name, "passed", f"{setting.container} runs, up for {grace:.0f} s without a restart"
+                )
+            time.sleep(0.5)
 
 
 class AnswersHealth:
