@@ -206,3 +206,17 @@ def test_text_of_the_source_cannot_move_the_cursor(site: Path) -> None:
     file = site / "lib" / "python3.12" / "site-packages" / "engine" / "core.py"
     file.write_text(CODE.replace("no device", "\x1b[2J\u202eno device"))
     assert "\x1b" not in output("engine.core:check", "--venv", site)
+
+
+def test_who_sends_a_signal_and_who_silences_a_log_line(site: Path) -> None:
+    engine = site / "lib" / "python3.12" / "site-packages" / "engine"
+    (engine / "stopping.py").write_text("import os, signal\n\n\ndef stop(pid):\n    os.kill(pid, signal.SIGKILL)\n")
+    asked = CliRunner().invoke(command, ["SIGKILL", "--follow", "engine", "--venv", str(site)])
+    assert asked.exit_code == 0, asked.output
+    assert "os.kill(pid, signal.SIGKILL)" in asked.output
+    assert "engine/stopping.py:5" in asked.output
+
+    silenced = CODE.replace("class Context", "logging.getLogger('engine').setLevel(logging.ERROR)\n\n\nclass Context")
+    (engine / "core.py").write_text(silenced)
+    asked = CliRunner().invoke(command, ["engine.core:check", "--follow", "engine", "--venv", str(site)])
+    assert "has raised the logger's level: its absence proves nothing" in asked.output

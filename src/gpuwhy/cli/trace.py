@@ -32,7 +32,7 @@ _NOTHING_NAMED = (
 @click.option("--follow", metavar="PACKAGE", multiple=True, help="Search this package too (repeatable).")
 @click.option("--replay", "is_replay", is_flag=True, help="What the symbol does with the facts of a host: returns, raises, or needs a fact.")  # fmt: skip
 @click.option("--facts", "facts_file", metavar="FILE", help="With --replay: the facts (YAML or JSON); those of WHERE are known.")  # fmt: skip
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--format", "form", type=click.Choice(["text", "html", "json"]), default="text", show_default=True)
 @click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the answer to a file.")
 @click.option("--verbose", "-v", is_flag=True, help="Every step, switch and user.")
 @target_options
@@ -63,6 +63,7 @@ def command(
     \b
     QUESTION is a place    flashinfer/jit/core.py:109
              or a symbol   flashinfer.jit.core:check_cuda_arch
+             or a signal   SIGKILL, where --source or --venv has the packages: who sends it
              or nothing    the traceback of --log, or the failure of --unit
 
     The packages are here (--venv, --source) or at WHERE: then only the files that are needed are fetched, and kept on
@@ -74,7 +75,7 @@ def command(
     gpuwhy trace --on docker:vllm vllm.platforms.cuda:CudaPlatform
     gpuwhy trace host.gpuwhy
 
-    One word alone is a QUESTION where it looks like one (FILE.py:LINE, MODULE:NAME) and something to search is named,
+    One word alone is a QUESTION where it looks like one (FILE.py:LINE, MODULE:NAME, SIGKILL) and something to search is named,
     and WHERE otherwise; docker:NAME and k8s:POD are always WHERE.
 
     Exit status 0 when there is an answer, 1 when there is none, 3 when WHERE cannot be reached.
@@ -127,7 +128,7 @@ def command(
 
 def _told_apart(words: tuple[str, ...], where: str, is_here: bool, is_package: bool) -> tuple[str, str]:
     """WHERE and QUESTION of the words of a command line."""
-    from gpuwhy.source.places import PLACE, SYMBOL
+    from gpuwhy.source.places import PLACE, SIGNAL, SYMBOL
 
     most = 1 if where or is_here else 2
     if len(words) > most:
@@ -140,5 +141,5 @@ def _told_apart(words: tuple[str, ...], where: str, is_here: bool, is_package: b
         return words[0], words[1]
     (word,) = words or ("",)
     is_target = word.partition(":")[0] in ("docker", "podman", "nerdctl", "k8s")
-    is_question = (PLACE.fullmatch(word) or SYMBOL.fullmatch(word)) and not is_target
+    is_question = any(form.fullmatch(word) for form in (PLACE, SYMBOL, SIGNAL)) and not is_target
     return ("", word) if is_question or is_package else (word, "")

@@ -115,9 +115,20 @@ def _swallowed(trace: Trace, verbose: bool) -> Iterator[Line]:
 
 def _swallow(swallow: Swallow, verbose: bool) -> Iterator[Line]:
     yield f"  except {', '.join(swallow.catches)}   {_at(swallow.spot)}", SWALLOWED
-    yield f"    leaves out: {_cut(swallow.skips)}", ""
+    if swallow.process:
+        yield (
+            f"    stands around the process of {swallow.process}(): what fails there is printed here, and not where it is noticed",
+            NOTE,
+        )
+    if swallow.skips:
+        yield f"    leaves out: {_cut(swallow.skips)}", ""
     for log in swallow.logs:
         yield f"    prints ({log.level}): {_cut(log.message.shown)}", ""
+        if log.silenced_by:
+            yield (
+                f"        not printed where {', '.join(f'{spot.path}:{spot.line}' for spot in log.silenced_by)} has raised the logger's level: its absence proves nothing",
+                NOTE,
+            )
     if not swallow.logs:
         yield "    prints nothing", ""
     for hidden in swallow.hides if verbose else swallow.hides[:6]:

@@ -63,13 +63,16 @@ def _editable(site: Path) -> dict[str, FolderRoot]:
 
 
 def question_of(text: str, call: str = "", number: int = 0, follow: tuple[str, ...] = ()) -> Question:
-    """A place or a symbol. Raises QuestionError."""
+    """A place, a symbol, or a signal (who sends it). Raises QuestionError."""
     if places.PLACE.fullmatch(text):
         return Question(place=text, follow=follow)
     if places.SYMBOL.fullmatch(text):
         return Question(symbol=text, call=call, number=number, follow=follow)
+    if places.SIGNAL.fullmatch(text):
+        return Question(signal=text, follow=follow)
     raise QuestionError(
-        f"{text}: neither a place (flashinfer/jit/core.py:109) nor a symbol (flashinfer.jit.core:check_cuda_arch)"
+        f"{text}: neither a place (flashinfer/jit/core.py:109) nor a symbol (flashinfer.jit.core:check_cuda_arch) "
+        "nor a signal (SIGKILL)"
     )
 
 

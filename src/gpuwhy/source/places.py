@@ -15,6 +15,7 @@ from gpuwhy.source.trees import Tree, Trees
 
 PLACE = re.compile(r"(?P<path>[^\s:]{1,800}\.py):(?P<line>\d{1,7})")
 SYMBOL = re.compile(r"(?P<module>[A-Za-z_][\w.]{0,300}):(?P<name>[A-Za-z_][\w.]{0,300})")
+SIGNAL = re.compile(r"SIG[A-Z0-9]{2,12}")
 _INSTALLED = re.compile(r"^.{0,800}(?:site|dist)-packages/")
 
 
