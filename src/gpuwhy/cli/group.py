@@ -26,8 +26,10 @@ COMMANDS = {
     "inspect": "Which GPUs binaries have code for, and whether yours runs them.",
     "trace": "From a traceback or a line of source to what makes it fail.",
     "fleet": "Collect from many nodes, and find the one that differs.",
+    "mcp": "Serve these verbs to an agent (Model Context Protocol).",
     "cause": "Print the documentation of a cause.",
     "causes": "List the catalogue of causes.",
+    "case": "Give back: a crash with its right answer, for the project's cases.",
 }
 FAILURE, UNUSABLE, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
 """Exit statuses besides 0; see docs/json.md."""
