@@ -16,10 +16,10 @@ from tests.browser.opening import Browser, chromium  # noqa: E402
 from tests.reports.html import samples  # noqa: E402
 
 from gpuwhy.model.diagnosis import Diagnosis  # noqa: E402
-from gpuwhy.reports.html import diagnosis, inspection  # noqa: E402
+from gpuwhy.reports.html import check, diagnosis, inspection  # noqa: E402
 from gpuwhy.reports.interface import Detail  # noqa: E402
 
-PAGES = ("seed", "bare", "untimed", "unknown", "hostile", "long", "large", "inspected")
+PAGES = ("seed", "bare", "untimed", "unknown", "hostile", "long", "large", "waiting", "inspected", "checked")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -37,6 +37,8 @@ def page_of(name: str) -> str:
     """The page called ``name``; see :data:`PAGES`."""
     if name == "inspected":
         return inspection.render(samples.inspected())
+    if name == "checked":
+        return check.render(samples.checked())
     makers: dict[str, Callable[[], Diagnosis]] = {
         "seed": samples.seed,
         "bare": samples.bare,
@@ -45,6 +47,7 @@ def page_of(name: str) -> str:
         "hostile": samples.hostile,
         "long": lambda: samples.hostile(samples.LONG),
         "large": samples.large,
+        "waiting": samples.waiting,
     }
     return diagnosis.render(makers[name](), Detail())
 

@@ -7,10 +7,12 @@ from pathlib import Path
 import msgspec
 
 from gpuwhy.investigate import diagnose_log
+from gpuwhy.investigate.checks.results import Forecast, Passed, Problem, Unchecked
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Event, Log, LogLine, Process, Span
 from gpuwhy.model.evidence import Evidence, Place
 from gpuwhy.model.finding import Certainty, Excluded, Finding, Link, Missing
+from gpuwhy.model.hang import Waiting
 from gpuwhy.model.incident import Incident
 from gpuwhy.model.inspection import ContainerSet, InspectedFile, Inspection, Outcome, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
@@ -31,7 +33,7 @@ LOGS = Path(__file__).parents[2] / "data" / "logs"
 OWNED = "<script>window.owned=1</script><img src=x onerror=window.owned=1><style>body{display:none}</style></style></script>"
 HOSTILE = (
     f"{OWNED}\"'`-->{{{{ 7*7 }}}}{{% raw %}} \x1b]0;owned\x07\x1b[2J \u202eesrever\u2066 \x9b31m\r\n\x00 \udc80 "
-    "\u05d0\u05d1\u05d2 \u0627\u0644\u0639 javascript:alert(1)"
+    "\u05d0\u05d1\u05d2 \u0627\u0644\u0639 javascript:alert(1)" + "Z" + "\u0310\u0316" * 40
 )
 LONG = "x" * 1_000_000
 
@@ -183,4 +185,31 @@ def inspected() -> Inspection:
         compute_capability="12.0",
         gpu="NVIDIA RTX PRO 6000 Blackwell",
         driver="580.95.05",
+    )  # fmt: skip
+
+
+def checked() -> Forecast:
+    """A check that finds the seed's problem twice, before anything failed."""
+    found = seed().findings[0]
+    problem = Problem(cause=found.cause, component=found.component, certainty=found.certainty, title=found.title, evidence=found.evidence, remedies=found.remedies, not_remedies=found.not_remedies)  # fmt: skip
+    return Forecast(
+        where="gpu-host",
+        problems=(problem, msgspec.structs.replace(problem, certainty=Certainty.POSSIBLE)),
+        passed=(Passed("the driver is new enough", "580.95.05 for CUDA 13.0"),),
+        unchecked=(Unchecked("Fabric Manager", "not asked", "fabric", "systemctl status nvidia-fabricmanager"),),
+        facts=tuple(given(FACTS).facts),
+    )
+
+
+def waiting() -> Diagnosis:
+    """A process that hangs, and for whose hanging the catalogue has no cause."""
+    seen = Evidence("it waits for a lock", "flock /root/.cache/lock", Place("command", "/proc/7/stack"))
+    return Diagnosis(
+        where="gpu-host",
+        incident=Incident(logs=(), events=(), is_failure=False),
+        findings=(),
+        waiting=Waiting(
+            pid=7, state="stuck", what="lock", headline="process 7 waits for a lock that nobody holds", evidence=(seen,),
+            stack=("acquire (filelock/_api.py:300)", "build (flashinfer/jit/core.py:200)"), remarks=("seen for 2 s",),
+        ),
     )  # fmt: skip

@@ -16,7 +16,7 @@ from gpuwhy.model.finding import Link
 from gpuwhy.reports.html.architectures import matrix_of, matrix_of_facts
 from gpuwhy.reports.html.chain import NARROW, WIDE, pictures
 from gpuwhy.reports.html.excerpt import excerpt_of
-from gpuwhy.reports.html.inert import inert
+from gpuwhy.reports.html.inert import inert, whole_command
 from gpuwhy.reports.html.log_lines import MOST, ShownLogs
 from gpuwhy.reports.html.text_width import width, wrapped
 from gpuwhy.reports.html.timeline import timeline_of
@@ -45,6 +45,13 @@ def test_a_long_word_is_divided_where_paths_are() -> None:
 @for_all(strategies.text(max_size=300))
 def test_what_is_printed_has_no_control_characters(text: str) -> None:
     assert all(each == "\n" or each.isprintable() or each.isspace() for each in inert(text) if each < "\x7f")
+
+
+def test_a_heap_of_marks_over_one_letter_is_cut_but_not_in_a_command() -> None:
+    heap = "a" + "\u0301" * 50 + "b"
+    assert inert(heap) == "a" + "\u0301" * 3 + "…b"
+    assert inert("e\u0301") == "e\u0301"
+    assert inert(whole_command(heap)) == heap
 
 
 def test_the_chain_has_the_symptom_on_top_and_boxes_apart() -> None:

@@ -12,9 +12,12 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import yaml
 from tests.reports.html import samples
 
+from gpuwhy.investigate import diagnose_log
 from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.remedies import prescribe
 from gpuwhy.reports.html import check, diagnosis, inspection, lines
 from gpuwhy.reports.interface import Detail
 
@@ -171,3 +174,23 @@ def test_a_trace_has_its_guard_as_the_headline(tmp_path: Path) -> None:
     assert '<h1 id="answer-title">RuntimeError: &lt;too old&gt;</h1>' in page
     assert "not levels" in page
     assert "engine.gate:check" in page
+
+
+def test_a_hanging_process_is_shown_with_where_it_stands() -> None:
+    page = page_of(samples.waiting())
+    assert "process 7 waits for a lock that nobody holds" in page
+    assert "It is stuck." in page
+    assert "acquire (filelock/_api.py:300)" in page
+
+
+CASES = sorted((samples.LOGS.parents[1] / "cases").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("case", CASES[::12], ids=lambda path: path.stem)
+def test_any_case_makes_a_page_that_names_its_first_cause(case: Path) -> None:
+    report = yaml.safe_load(case.read_text(encoding="utf-8"))["report"]
+    found = prescribe(diagnose_log(report.encode(), "report.log"))
+    page = page_of(found)
+    assert len(page.encode()) < SMALL
+    if found.findings:
+        assert f"<code>{found.findings[0].cause}</code>" in page

@@ -6,6 +6,7 @@ that turn the direction of a line or cannot be seen, and sheer length.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from markupsafe import Markup
@@ -16,6 +17,9 @@ LONGEST = 2_000
 """Characters of one printed string. A line of a log may have a million."""
 LONGEST_COMMAND = 20_000
 """A command is shown whole or not at all: half of one is dangerous."""
+
+_STACKED = re.compile("([\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]{3})[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]+")  # fmt: skip
+"""Marks that stand over and under a letter: a heap of them is drawn across the lines above and below."""
 
 
 class Whole(str):
@@ -29,7 +33,10 @@ def inert(value: Any) -> Any:
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     kept = value if isinstance(value, Whole) else shortened(value, LONGEST)
-    return kept if kept.isascii() and kept.isprintable() else "\n".join(map(plain, kept.split("\n")))
+    if kept.isascii() and kept.isprintable():
+        return kept
+    neutral = "\n".join(map(plain, kept.split("\n")))
+    return neutral if isinstance(value, Whole) else _STACKED.sub(r"\1…", neutral)
 
 
 def shortened(text: str, most: int) -> str:
