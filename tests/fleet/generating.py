@@ -445,14 +445,31 @@ def plan(seed: int, nodes: Sequence[str], faults: Sequence[Fault] = FAULTS) -> l
     ]
 
 
-def crash(values: Values) -> None:
-    """The service of a node crashed as it does with a toolkit that is too old for its GPUs."""
-    lines = (LOGS / "seed_crash.log").read_text().splitlines()
-    last = values["journal"]["entries"][-1][0]
+PTX_CRASH = (
+    "[2026-11-29 10:30:00 TP0] Scheduler hit an exception: Traceback (most recent call last):",
+    '  File "/opt/venv/lib/python3.12/site-packages/sglang/srt/managers/scheduler.py", line 3210, in run_scheduler_process',
+    "    scheduler.event_loop_overlap()",
+    '  File "/opt/venv/lib/python3.12/site-packages/flashinfer/sampling.py", line 812, in top_k_top_p_sampling_from_probs',
+    "    return get_sampling_module().top_p_sampling_from_probs(probs, indices, top_p, deterministic, generator)",
+    "RuntimeError: CUDA error: the provided PTX was compiled with an unsupported toolchain.",
+    "",
+)
+"""What a service says whose driver is older than the code that it loads; the error is CUDA's own text (cudaErrorUnsupportedPtxVersion)."""
+
+
+def say(values: Values, lines: Sequence[str], after: float = 60.0) -> None:
+    """The service of the node writes ``lines``, so many seconds after what it wrote so far, and ends."""
+    last = max(entry[0] for entry in values["journal"]["entries"])
     values["journal"]["entries"] += [
-        [last + 60 + n / 100, 700, "python", 6, "stdout", line] for n, line in enumerate(lines)
+        [last + after + n / 1000, 700, "python", 6, "stdout", line] for n, line in enumerate(lines)
     ]
     values["unit"]["properties"] |= {"ActiveState": "failed", "SubState": "failed", "Result": "exit-code"}
+
+
+def crash(values: Values) -> None:
+    """The service of a node crashed: its driver is too old for a kernel."""
+    _older_driver(values)
+    say(values, PTX_CRASH)
 
 
 def generate(folder: Path, count: int, seed: int, planted: Sequence[Planted] = (), crashes: int = 0) -> None:

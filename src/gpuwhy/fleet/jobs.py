@@ -28,7 +28,11 @@ _IDENTITY = re.compile(r"(?i)[0-9a-f]{8,64}|\d{6,20}")
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """One node's failure by its own clock; ``unit`` is the service that failed."""
+    """One node's failure by its own clock; ``unit`` is the service that failed.
+
+    ``points_elsewhere``: it says no more than that another node is gone. ``job`` is where the nodes of the job meet (an
+    address, a job of Slurm), "" when nothing tells.
+    """
 
     node: str
     path: str
@@ -37,6 +41,7 @@ class Failed(msgspec.Struct, frozen=True):
     text: str
     place: str
     points_elsewhere: bool = False
+    job: str = ""
 
 
 def failure_of_node(asked: tuple[str, str]) -> Failed | None:
@@ -55,7 +60,9 @@ def failure_of_node(asked: tuple[str, str]) -> Failed | None:
         return None
     time = primary.time if primary.time is not None else incident.ended
     text = primary.text.partition("\n")[0]
-    return Failed(name, path, unit or incident.unit, time, text, str(primary.place), _points_elsewhere(primary))
+    return Failed(
+        name, path, unit or incident.unit, time, text, str(primary.place), _points_elsewhere(primary), _job_of(snapshot)
+    )
 
 
 def _unit(snapshot: Snapshot) -> str:
@@ -70,6 +77,31 @@ def _logs(snapshot: Snapshot, unit: str) -> list[Log]:
     return [*collected_logs(snapshot, unit), *log_files(snapshot)]
 
 
+_MEETING = re.compile(r"--(?:dist-init-addr|nccl-init-addr|master[-_]addr|rdzv[-_]endpoint|data-parallel-address|ray-address|leader-addr)(?:ess)?[ =](\S{1,200})")  # fmt: skip
+_OF_JOBS = (
+    "SLURM_JOB_ID",
+    "MASTER_ADDR",
+    "RAY_ADDRESS",
+    "VLLM_DP_MASTER_IP",
+    "LWS_LEADER_ADDRESS",
+    "TORCHELASTIC_RUN_ID",
+)
+
+
+def _job_of(snapshot: Snapshot) -> str:
+    """By what the nodes of one job know each other: the same text on all of them."""
+    environment, unit, process = (snapshot.value(name) for name in ("environment", "unit", "process"))
+    variables = environment.get("variables") if isinstance(environment, dict) else None
+    found = (
+        [f"{name}={variables[name]}" for name in _OF_JOBS if variables.get(name)] if isinstance(variables, dict) else []
+    )
+    commands = [*(unit.get("commands") or ()), ()] if isinstance(unit, dict) else []
+    commands += [process.get("command") or ()] if isinstance(process, dict) else []
+    for command in commands:
+        found += _MEETING.findall(" ".join(map(str, command))[:20_000])
+    return found[0] if found else ""
+
+
 _ELSEWHERE = ("connection closed by", "connection reset by peer", "remote process exited", "socket timeout", "watchdog caught collective", "timed out after", "another rank", "other rank", "peer may have", "ncclremoteerror", "remote error", "broken pipe", "worker died", "actor died", "actordiederror", "node died", "heartbeat", "tcpstore")  # fmt: skip
 
 
@@ -80,16 +112,20 @@ def _points_elsewhere(event: Event) -> bool:
 
 
 def jobs(failures: Iterable[Failed], findings_of: Callable[[Sequence[str]], list[FleetFinding]]) -> list[JobFailure]:
-    """Failures of at least two nodes that belong together, the latest first."""
-    by_unit: dict[str, list[Failed]] = {}
+    """Failures of at least two nodes that belong together, the latest first.
+
+    Nodes that nothing ties to one job are one only where one of them says that another is gone: services that fail of
+    the same fault, each by itself, have no first.
+    """
+    by_job: dict[tuple[str, str], list[Failed]] = {}
     for each in failures:
         if each.time is not None:
-            by_unit.setdefault(each.unit, []).append(each)
+            by_job.setdefault((each.unit, each.job), []).append(each)
     found = [
         _job(unit, members, findings_of)
-        for unit, failed in by_unit.items()
+        for (unit, job), failed in by_job.items()
         for members in _together(failed)
-        if len(members) > 1
+        if len(members) > 1 and (job or any(each.points_elsewhere for each in members))
     ]
     return sorted(found, key=lambda each: -(each.first.time or 0.0))
 

@@ -128,6 +128,8 @@ def fleet(answer: FleetReport, detail: Detail) -> str:  # noqa: ARG001
         level = "warning" if each.findings else "note"
         nodes = folded(each.nodes)
         details: Json = {"component": nodes, "rank": rank, "score": each.score}
-        results.append(log.result(rule, level, sentence(each), [log.location(None, answer.folder)], answer.folder, details))
+        results.append(
+            log.result(rule, level, sentence(each), [log.location(None, answer.folder)], answer.folder, details)
+        )
     remarks = [f"{folded(each.nodes)}: {each.status}: {each.reason}" for each in answer.not_collected]
     return log.written(results, [*remarks, *answer.notes], is_complete=not answer.not_collected)
