@@ -29,6 +29,7 @@ from gpuwhy.reports.check import prescribed
 from gpuwhy.reports.formats import names, names_for
 
 LOGS = Path(__file__).parents[1] / "data" / "logs"
+DOCS = Path(__file__).parents[2] / "docs"
 HOSTILE = '\x1b]0;owned\x07 \u202e\x9b31m\r\n\x00 \udc80 "}] </failure> & <script> \\ {a="b"} \ufffe 1e9'
 UNKNOWN = b'Traceback (most recent call last):\n  File "/srv/app.py", line 3, in main\n    f()\nMoonPhaseError: wane\n'
 PLAN = Plan(("8 x B200",), "535.104.05", "12.2", ("torch==2.4.0", "flashinfer-python==0.6.8"), (), "")
@@ -106,6 +107,22 @@ def test_a_format_that_does_not_show_this_says_which_do(seed: Diagnosis) -> None
         render(seed, "junit")
     with pytest.raises(UnknownFormatError, match="nothing that formats show"):
         render("a text", "json")
+
+
+def test_the_documents_show_what_is_printed() -> None:
+    log = "tests/data/logs/sglang.log"
+    found = diagnosed((LOGS / "sglang.log").read_bytes(), log)
+    assert render(found, "text") in (DOCS / "reading.md").read_text()
+    assert render(found, "oneline") in (DOCS / "formats.md").read_text()
+
+
+def test_the_documents_list_what_each_format_shows() -> None:
+    commands = {"diagnose": "diagnosis", "check": "forecast", "inspect": "inspection", "diff": "comparison"}
+    rows = re.findall(r"^\| `(\w+)` \| .* \| ([\w, ]+) \|$", (DOCS / "formats.md").read_text(), re.MULTILINE)
+    listed = {
+        form: {commands[each] for each in of.split(", ") if each in commands} for form, of in rows if form in names()
+    }
+    assert listed == {form: {kind for kind in commands.values() if form in names_for(kind)} for form in names()}
 
 
 # SARIF
