@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from gpuwhy.reports import binaries_json, check_json, differences, fit_json, fix_json, trace_json
+from gpuwhy.reports import binaries_json, check_json, differences, fit_json, fix_json, fleet_json, trace_json
 from gpuwhy.reports.json import SCHEMA_VERSION, schema
 from gpuwhy.snapshot import SCHEMA_VERSION as SNAPSHOT_SCHEMA_VERSION
 from gpuwhy.snapshot import Snapshot
@@ -26,6 +26,7 @@ DIFF_SCHEMA_FILE = DOCS / "diff.schema.json"
 CHECK_SCHEMA_FILE = DOCS / "check.schema.json"
 FIX_SCHEMA_FILE = DOCS / "fix.schema.json"
 FIT_SCHEMA_FILE = DOCS / "fit.schema.json"
+FLEET_SCHEMA_FILE = DOCS / "fleet.schema.json"
 
 
 def schema_text() -> str:
@@ -58,6 +59,11 @@ def fix_schema_text() -> str:
     return _text("fix", "fix", fix_json.SCHEMA_VERSION, fix_json.schema())
 
 
+def fleet_schema_text() -> str:
+    """The schema of the analysis of a fleet as it stands in ``docs``."""
+    return _text("fleet", "fleet report", fleet_json.SCHEMA_VERSION, fleet_json.schema())
+
+
 def snapshot_schema_text() -> str:
     """The schema of a snapshot, what ``gpuwhy show --format json`` prints, as it stands in ``docs``."""
     return _text("snapshot", "show", SNAPSHOT_SCHEMA_VERSION, msgspec.json.schema(Snapshot))
@@ -88,6 +94,7 @@ def main() -> int:
         (DIFF_SCHEMA_FILE, diff_schema_text()),
         (CHECK_SCHEMA_FILE, check_schema_text()),
         (FIT_SCHEMA_FILE, fit_schema_text()),
+        (FLEET_SCHEMA_FILE, fleet_schema_text()),
         (FIX_SCHEMA_FILE, fix_schema_text()),
     )
     for file, text in schemas:
