@@ -87,8 +87,10 @@ def test_what_the_build_shows_refutes_a_remedy_and_speaks_against_the_diagnosis(
 
 
 def test_a_remedy_is_verified_up_to_the_build_without_changing_anything(host: GpuHost) -> None:
+    """What 13.2 builds in the place of 12.8 needs 13's runtime library: the trial loads what it built, so it would tell."""
     host.write(
-        f"/etc/systemd/system/{UNIT}.d/10-path.conf", f"[Service]\nEnvironment=PATH=/opt/sglang/bin:{HOST_PATH}\n"
+        f"/etc/systemd/system/{UNIT}.d/10-path.conf",
+        f"[Service]\nEnvironment=PATH=/opt/sglang/bin:{HOST_PATH}\nEnvironment=LD_LIBRARY_PATH=/usr/local/cuda-13.2/lib\n",
     )
     host.run("systemctl daemon-reload")
     before = left_behind(host)
