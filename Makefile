@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOGS := tests/data/logs
 
-.PHONY: help install demo test check lint wheels score bench bench-source lab browser soak schema pages picture generality dist score-fit
+.PHONY: help install demo test check lint wheels score bench bench-source lab browser soak schema pages picture generality dist score-fit docs
 
 help:
 	@echo 'make demo     set up, and diagnose a crash of SGLang from its log and from its journal'
@@ -24,6 +24,7 @@ help:
 	@echo 'make lab      real hosts: systemd, sshd, journal, FlashInfer (as root, on Debian 12)'
 	@echo 'make browser  reports in a real browser: keyboard, layout, accessibility, screenshots (as root, on Debian 12)'
 	@echo 'make dist     wheel, sdist, gpuwhy.pyz and its wheelhouse, built and tried without a network'
+	@echo 'make docs     the site of docs/, into site/, without a network'
 	@echo 'make soak     randomised tests with their full counts'
 	@echo 'make schema   write docs/*.schema.json'
 	@echo 'make picture  write docs/seed.svg'
@@ -40,7 +41,7 @@ $(INSTALLED): pyproject.toml constraints.txt
 		|| { echo 'the venv module of $(PYTHON) is missing; on Debian and Ubuntu: apt install python3-venv' >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install -c constraints.txt hatchling editables
-	$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev]'
+	$(PIP) install -c constraints.txt --no-build-isolation -e '.[dev,docs]'
 	@touch $@
 
 # a diagnosed failure is exit status 1: that is the answer here
@@ -101,6 +102,9 @@ dist: $(INSTALLED)
 	rm -rf dist
 	$(BIN)/python -m scripts.make_dist --output dist
 	GPUWHY_DIST=dist $(BIN)/pytest -q -m dist tests/dist
+
+docs: $(INSTALLED)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
 
 soak: $(INSTALLED)
 	$(BIN)/pytest -m soak -n $(WORKERS)
