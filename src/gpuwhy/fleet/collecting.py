@@ -13,7 +13,7 @@ import msgspec
 
 from gpuwhy import __version__
 from gpuwhy.collector.bundle import program
-from gpuwhy.collector.framing import LONG_LINE
+from gpuwhy.collector.framing import LONG_LINE, MARK
 from gpuwhy.fleet.answers import Answers, read_answers
 from gpuwhy.fleet.engines.interface import Ended, Engine, FleetError, Pace, Payload
 from gpuwhy.fleet.store import FAILED, OK, PARTIAL, WITH_SNAPSHOT, Node, Store
@@ -102,6 +102,9 @@ _KINDS = {"clustershell": "ssh"}
 """The kind of target that a node of an engine is; of the others it is called as the engine."""
 
 
+_MALFORMED = "its answers do not have the form of a collector's"
+
+
 class _Keeper:
     """Writes a row and a snapshot for each node that ended."""
 
@@ -124,7 +127,7 @@ class _Keeper:
         snapshot = _snapshot(ended.node, self._engine, self._asked, answers, begun, now)
         status, reason = judged(ended, answers)
         if snapshot is None and status in WITH_SNAPSHOT:
-            status, reason = FAILED, "its answers do not have the form of a collector's"
+            status, reason = FAILED, _MALFORMED
         row = Node(
             name=ended.node,
             status=status,
@@ -139,6 +142,7 @@ class _Keeper:
         if snapshot is None and earlier is not None and earlier.file:
             # half a snapshot of before is worth more than nothing
             row = msgspec.structs.replace(earlier, reason=f"{earlier.reason}; later: {status}, {reason}"[:1000])
+            self._store.note(row)
         else:
             row = self._store.keep(row, snapshot)
         self.counts[row.status] = self.counts.get(row.status, 0) + 1
@@ -148,13 +152,15 @@ class _Keeper:
 
 def judged(ended: Ended, answers: Answers) -> tuple[str, str]:
     """The status of a node and the reason for it, from what it sent and what the engine says about it."""
-    if answers.is_whole:
+    if answers.is_whole and answers.results:
         return OK, ""
     if answers.results:
         came = f"{len(answers.results)} probes came, not the end of them"
         return PARTIAL, f"{came}: {ended.reason}" if ended.reason else came
     if ended.status != OK:
         return ended.status, ended.reason
+    if MARK in ended.output:
+        return FAILED, _MALFORMED
     said = " ".join(ended.output[:300].decode("utf-8", "replace").split())
     return FAILED, f"it sent nothing of the collector's{f', but: {said}' if said else ''}"
 

@@ -114,15 +114,22 @@ class Store:
         try:
             if snapshot is not None:
                 write(snapshot, path, _LEVEL)
-            with self.connection:
-                self.connection.execute(
-                    "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(row)
-                )
+            self.note(row)
             if snapshot is None:
                 path.unlink(missing_ok=True)
-        except (OSError, sqlite3.Error) as error:
+        except OSError as error:
             raise StoreError(f"{path} cannot be written: {error}") from error
         return row
+
+    def note(self, node: Node) -> None:
+        """Writes the row alone. Raises StoreError."""
+        try:
+            with self.connection:
+                self.connection.execute(
+                    "INSERT OR REPLACE INTO node VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", msgspec.structs.astuple(node)
+                )
+        except sqlite3.Error as error:
+            raise StoreError(f"{self.folder / INDEX} cannot be written: {error}") from error
 
     def nodes(self, *statuses: str) -> list[Node]:
         """The rows in the order of their names, all or those with one of ``statuses``."""
