@@ -41,7 +41,7 @@ def test_without_slurm_its_engine_says_where_to_run(monkeypatch: pytest.MonkeyPa
         engine_of(Choice(slurm=True))
     for words in ({"partition": "a;b"}, {"job": "--x"}, {"slurm": True, "nodes": "$(x)"}):
         with pytest.raises(FleetError, match="no name of"):
-            engine_of(Choice(**words))  # type: ignore[arg-type]
+            engine_of(Choice(**words))
 
 
 def test_a_missing_extra_is_named_with_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
