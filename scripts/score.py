@@ -16,6 +16,7 @@ table holds the cases whose cause is in the catalogue, the second all of them.
 | primary | the incident begins with the decisive line: the primary event, or the warning that was found to be the cause, holds it |
 | prim.sec | the primary event's headline is one of the lines that must not be named as the cause |
 | remedy@1, @3 | the first remedy, or one of the first three, matches a listed one by kind and name (values may not contradict each other) |
+| applicable | the first remedy can be carried out as it is printed (``scripts.executable``); cases with a remedy |
 | useless | one of the first three is a fix that the case calls wrong (``wrong_fixes``, see ``scripts.wrong_fixes``), and none that it lists |
 """
 
@@ -42,6 +43,7 @@ from gpuwhy.model.finding import Certainty, Finding
 from gpuwhy.model.remedy import Remedy
 from gpuwhy.remedies import prescribe
 from gpuwhy.snapshot.given import given
+from scripts.executable import is_executable
 from scripts.wrong_fixes import is_useless
 
 CASES = Path(__file__).parents[1] / "tests" / "cases"
@@ -74,6 +76,7 @@ class Score:
     primary: bool | None = None
     primary_secondary: bool = False
     useless: bool = False
+    applicable: bool | None = None
 
     @property
     def in_catalogue(self) -> bool:
@@ -133,6 +136,7 @@ def score_case(case: dict[str, Any], mode: str) -> Score:
         remedy1=_matches_any(proposed[:1], remedies) if remedies else None,
         remedy3=_matches_any(proposed[:3], remedies) if remedies else None,
         primary=_begins_with(diagnosis, [decisive]) if decisive else None,
+        applicable=is_executable(proposed[0]) if proposed else None,
         primary_secondary=_begins_with(diagnosis, truth.get("secondary_lines") or (), is_whole=True),
         useless=any(
             is_useless(remedy, map(str, truth.get("wrong_fixes") or ())) and not _matches_any([remedy], remedies)
@@ -246,6 +250,7 @@ COLUMNS: tuple[tuple[str, Callable[[Score], bool | None]], ...] = (
     ("prim.sec", lambda score: score.primary_secondary),
     ("remedy@1", lambda score: score.remedy1),
     ("remedy@3", lambda score: score.remedy3),
+    ("applicable", lambda score: score.applicable),
     ("useless", lambda score: score.useless),
 )
 COUNTED = frozenset({"false", "secondary", "prim.sec", "useless"})
