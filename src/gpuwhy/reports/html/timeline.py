@@ -20,6 +20,7 @@ MOST_EVENTS = 600
 MOST_LANES = 24
 _ROW, _TOP = 44, 8
 """Pixels of a lane, and above the first."""
+_LONGEST_LABEL = 40
 _REST = "other processes"
 _EDGE = 2.0
 """Percent of the axis that stay free at both ends, so that no mark is cut."""
@@ -44,12 +45,11 @@ class Mark(msgspec.Struct, frozen=True):
 
 
 class Lane(msgspec.Struct, frozen=True):
-    """A process, the kernel or a unit; ``first`` and ``last`` are where its events begin and end, in percent."""
+    """A process, the kernel or a unit; ``label`` is its name in what room a phone has."""
 
     name: str
+    label: str
     y: int
-    first: float
-    last: float
 
 
 class Timeline(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ def timeline_of(incident: Incident, logs: ShownLogs) -> Timeline | None:
     marks = tuple(
         _mark(event, at, (begin, end), names[event.id], rows[names[event.id]], incident, logs) for at, event in placed
     )
-    lanes = tuple(_lane(name, y, [mark.x for mark in marks if mark.lane == name]) for name, y in rows.items())
+    lanes = tuple(Lane(name, _label_of(name), y) for name, y in rows.items())
     date = time.strftime("%Y-%m-%d", time.gmtime(begin)) if is_time else ""
     return Timeline(
         marks, lanes, begin, end, is_time, _TOP + _ROW * len(lanes) + 28, incident.primary, _ticks(begin, end, is_time),
@@ -125,10 +125,10 @@ def _lane_name(event: Event) -> str:
         return event.unit or "service manager"
     process = event.process
     if process is None or not (process.name or process.pid is not None or process.rank is not None):
-        return shortened(event.unit or event.place.path or "the log", 60)
+        return shortened(event.unit or event.place.path or "the log", 200)
     name = process.name or (f"rank {process.rank}" if process.rank is not None else "process")
     number = f" (pid {process.pid})" if process.pid is not None and str(process.pid) not in name else ""
-    return shortened(f"{name}{number}", 60)
+    return shortened(f"{name}{number}", 200)
 
 
 def _mark(
@@ -160,8 +160,9 @@ def _style(event: Event, incident: Incident) -> str:
     return {"warning": "warning", "start": "good", "ready": "good"}.get(event.kind, "plain")
 
 
-def _lane(name: str, y: int, at: Sequence[float]) -> Lane:
-    return Lane(name, y, min(at), max(at))
+def _label_of(name: str) -> str:
+    """Beginning and end of a long name: paths differ at the end."""
+    return name if len(name) <= _LONGEST_LABEL else f"{name[:12]}…{name[13 - _LONGEST_LABEL :]}"
 
 
 def _x(at: float, ends: tuple[float, float]) -> float:
