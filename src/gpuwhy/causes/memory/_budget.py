@@ -13,6 +13,7 @@ from gpuwhy.model.gpu_memory import size_of
 _SIZE = r"(-?\d{1,9}(?:\.\d{1,4})?) ?([KMGT]i?B)"
 _BEGIN = re.compile(r"Load weight begin\b.{0,40}?avail mem=(\d{1,6}\.\d{1,3}) GB")
 _END = re.compile(r"Load weight end\b.{0,300}?avail mem=(\d{1,6}\.\d{1,3}) GB")
+_POOL_END = re.compile(r"Memory pool end\b.{0,40}?avail mem=(\d{1,6}\.\d{1,3}) GB")
 _REST = re.compile(rf"reserved for KV Cache is {_SIZE}|Available KV cache memory: {_SIZE}|KV cache memory \({_SIZE}\)")
 _V0 = re.compile(
     rf"model weights take {_SIZE}; non_torch_memory takes {_SIZE}; PyTorch activation peak memory takes {_SIZE}"
@@ -29,6 +30,7 @@ _LEAST = re.compile(r"minimum viable = .{0,80}?= ?(0?\.\d{1,6})|--mem-fraction-s
 SIGNS: tuple[Sign, ...] = (
     says("load-begin", "load weight begin", _BEGIN.pattern),
     says("load-end", "load weight end", _END.pattern),
+    says("pool-end", "memory pool end", _POOL_END.pattern),
     says("v0-budget", ("model weights take", "total_gpu_memory ("), rf"{_V0.pattern}|{_V0_TOTAL.pattern}"),
     says("v1-usage", "actual usage is", _USAGE.pattern),
     says("model-took", ("model loading took", "loading model weights took"), _MODEL_TOOK.pattern),
@@ -40,8 +42,9 @@ SIGNS: tuple[Sign, ...] = (
 class Budget(Struct, frozen=True):
     """Figures of one start, in bytes, None where they were not printed. ``fits``, ``length``: tokens of context.
 
-    ``before`` and ``after``: SGLang's free memory before and after the weights were loaded. ``least``: the fraction
-    that SGLang says is the smallest. ``total``: the card. ``used``: weights, activation and what is not torch's.
+    ``before`` and ``after``: SGLang's free memory before and after the weights were loaded, ``beside`` what the pool
+    left. ``least``: the fraction that SGLang says is the smallest. ``total``: the card. ``used``: weights, activation and
+    what is not torch's.
     """
 
     needed: int | None = None
@@ -50,6 +53,7 @@ class Budget(Struct, frozen=True):
     length: int | None = None
     before: int | None = None
     after: int | None = None
+    beside: int | None = None
     least: float | None = None
     total: int | None = None
     weights: int | None = None
@@ -66,6 +70,13 @@ class Budget(Struct, frozen=True):
         return None
 
     @property
+    def static_fraction(self) -> float | None:
+        """SGLang: the fraction that the start used. Its pool leaves before x (1 - fraction) free, whatever the weights take."""
+        if self.before and self.beside is not None and self.beside < self.before:
+            return 1 - self.beside / self.before
+        return None
+
+    @property
     def used(self) -> int | None:
         known = [size for size in (self.weights, self.activation, self.outside) if size is not None]
         return sum(known) if self.weights is not None and self.activation is not None else None
@@ -78,6 +89,7 @@ def read_budget(case: Case, message: str = "") -> Budget:
     usage = _last(case, "v1-usage", _USAGE)
     startup = _last(case, "startup-free", _STARTUP) or _STARTUP.search(message)
     begin, end = _last(case, "load-begin", _BEGIN, first=True), _last(case, "load-end", _END, first=True)
+    pool = _last(case, "pool-end", _POOL_END, first=True)
     took = _last(case, "model-took", _MODEL_TOOK, first=True)
     needed, fits, length, least = (p.search(message) for p in (_NEEDED, _FITS, _LENGTH, _LEAST))
     parts = v0 or usage
@@ -89,6 +101,7 @@ def read_budget(case: Case, message: str = "") -> Budget:
         length=_number(length),
         before=size_of(begin[1], "GiB") if begin else None,
         after=size_of(end[1], "GiB") if end else None,
+        beside=size_of(pool[1], "GiB") if pool else None,
         least=float(next(group for group in least.groups() if group)) if least else None,
         total=_size(total) if total else size_of(startup[2], startup[3]) if startup else None,
         weights=size_of(parts[1], parts[2]) if parts else _size(took),

@@ -97,6 +97,38 @@ def fraction_in_use(case: Case) -> float | None:
     return None
 
 
+_NUMBERS = {
+    "requests": ("max_num_seqs", "max_running_requests", "max_batch_size"),
+    "tokens": ("max_num_batched_tokens", "chunked_prefill_size", "max_prefill_tokens", "max_num_tokens"),
+    "graphs": ("cuda_graph_max_bs", "cuda_graph_max_bs_decode", "max_cudagraph_capture_size"),
+    "length": ("max_model_len", "context_length", "max_seq_len"),
+}
+_BATCHES = re.compile(
+    r"(?:bs|batch sizes?)\s{0,2}[=:]?\s{0,2}\[[\d, ]{0,4000}?(\d{1,5})\]|Capturing batches \(bs=(\d{1,5})"
+)
+_LARGEST = 1_000_000
+
+
+def in_use(case: Case, what: str) -> int | None:
+    """The number that the start used for ``requests``, ``tokens``, ``graphs`` or ``length``, as its arguments say."""
+    for name in _NUMBERS[what]:
+        value = case.facts.value(f"server_args.{name}")
+        if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LARGEST:
+            return value
+    if what != "graphs":
+        return None
+    sizes = [int(found[1] or found[2]) for _, line in case.lines() if "bs" in line.text and (found := _BATCHES.search(line.text[:6000]))]  # fmt: skip
+    return max(sizes, default=None)
+
+
+def halved(number: int | None, floor: int = 1) -> str:
+    """Half of it as a power of two, and not less than ``floor``; ``lower`` when it is unknown or that small already."""
+    if number is None or number <= floor:
+        return "lower"
+    half = 1 << max(0, (number // 2).bit_length() - 1)
+    return str(max(half, floor)) if half < number else "lower"
+
+
 MARGIN = 256 << 20
 """Free memory to leave beside what the failed request lacked: the next one must fit too."""
 

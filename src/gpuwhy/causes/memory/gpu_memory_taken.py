@@ -11,9 +11,11 @@ from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
+from gpuwhy.causes.memory import _estimated as estimates
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory import _stage as stages
 from gpuwhy.causes.memory._allocation import Allocation, gib
+from gpuwhy.causes.memory._budget import Budget
 from gpuwhy.causes.memory._stage import Stage, StageRead
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
@@ -117,7 +119,7 @@ def gpu_memory_taken(case: Case, holders: GpuHolders | Unknown) -> Judgement:
         missing=_missing(case, certainty),
         rivals=() if certainty is Certainty.PROVEN else _rivals(taken),
         remedies=_remedies(case, taken, others),
-        not_remedies=_in_vain(taken),
+        not_remedies=_in_vain(case, taken),
         notes=_notes(taken),
         strength=_strength(taken),
     )  # fmt: skip
@@ -290,11 +292,13 @@ def _remedies(case: Case, taken: Taken, others: tuple[Holder, ...]) -> tuple[Rem
         kind="env", name="CUDA_VISIBLE_DEVICES", value="a GPU that is free",
         summary="Give the server a GPU that nobody uses, in the environment of the process itself", is_sure=False,
     )  # fmt: skip
+    needed = _fraction_needed(case, engine, taken)
+    is_enough = needed is None or not _share(taken)[:1].isdigit() or float(_share(taken)) > needed
     share = engine_options.change(
         options, options.fraction, _share(taken), "Ask only for what is free, if the GPU is shared on purpose",
         cost="a smaller cache", sure=False,
     )  # fmt: skip
-    return (choose, *(share if taken.kind != "busy" else ()), stop)
+    return (choose, *(share if taken.kind != "busy" and is_enough else ()), stop)
 
 
 def _share(taken: Taken) -> str:
@@ -305,10 +309,25 @@ def _share(taken: Taken) -> str:
     return f"{share:.2f}" if share > 0.05 else "lower"
 
 
-def _in_vain(taken: Taken) -> tuple[NotARemedy, ...]:
+def _fraction_needed(case: Case, engine: str, taken: Taken) -> float | None:
+    """Below it the weights leave no cache, where the model is known."""
+    if taken.kind != "less-than-desired":
+        return None
+    bounds = estimates.bounds_of(case, engine, Budget(total=taken.total), taken.total)
+    return bounds.least if bounds is not None else None
+
+
+def _in_vain(case: Case, taken: Taken) -> tuple[NotARemedy, ...]:
     container = NotARemedy("a container of its own", "containers do not divide GPU memory")
     if taken.kind == "moved":
         return (NotARemedy("a lower --gpu-memory-utilization", "the amount that is free still moves"), container)
+    needed = _fraction_needed(case, case.engine or "vllm", taken)
+    if needed is not None and taken.free is not None and taken.total and taken.free / taken.total < needed:
+        hint = NotARemedy(
+            "a lower fraction, as the engine's own hint says",
+            f"the model needs {needed:.2f} of the card, and {taken.free / taken.total:.2f} are free: it would then find no room for its cache",
+        )
+        return (hint, container)
     return (container,)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
@@ -9,9 +11,13 @@ from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
 from gpuwhy.causes.memory import _budget as budgets
+from gpuwhy.causes.memory import _estimated as estimates
+from gpuwhy.causes.memory import _hints as hints
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory import _stage as stages
 from gpuwhy.causes.memory._allocation import Allocation, gib
+from gpuwhy.causes.memory._budget import Budget
+from gpuwhy.causes.memory._estimated import Bounds
 from gpuwhy.causes.memory._options import Options
 from gpuwhy.causes.memory._stage import Stage, StageRead
 from gpuwhy.model.evidence import Evidence
@@ -108,6 +114,8 @@ def gpu_oom_graph_or_activation(
         case, overflow.match, stage, _what_it_shows(overflow), allocation.match if allocation else None
     )
     progress = stages.passed(overflow.match, stage)
+    budget = budgets.read_budget(case)
+    limits = _limits(case, options, engine, budget, overflow)
     return Verdict(
         certainty=certainty,
         component=component,
@@ -117,9 +125,9 @@ def gpu_oom_graph_or_activation(
         explains=case.explains(overflow.match, allocation.match if allocation else None),
         missing=_missing(case, certainty),
         rivals=_rivals(overflow, certainty),
-        remedies=(*engine_options.tried(experiments), *_remedies(case, options, engine, overflow)),
-        not_remedies=_in_vain(options, overflow),
-        notes=_notes(overflow),
+        remedies=(*engine_options.tried(experiments), *_remedies(case, options, engine, overflow, limits)),
+        not_remedies=_in_vain(case, options, overflow, limits),
+        notes=_notes(overflow, limits),
         strength=85 if overflow.is_literal else 55 if stage.stage in _OWN_STAGES else 34,
     )
 
@@ -192,21 +200,50 @@ def _rivals(overflow: Overflow, certainty: Certainty) -> tuple[str, ...]:
     return (*unknown, "gpu-memory-taken")
 
 
-def _remedies(case: Case, options: Options, engine: str, overflow: Overflow) -> tuple[Remedy, ...]:
+class Limits(Struct, frozen=True):
+    """``least``: the fraction below which the weights leave no cache; ``value``: the one to set, or ``lower``.
+
+    ``is_too_low``: what the failed request lacked cannot be taken from the cache, which has not so much.
+    """
+
+    least: float | None
+    value: str
+    is_too_low: bool
+    computed: Bounds | None
+
+
+def _limits(case: Case, options: Options, engine: str, budget: Budget, overflow: Overflow) -> Limits:
+    current = engine_options.fraction_in_use(case) or budget.static_fraction or options.default
+    allocation = overflow.allocation
+    total = allocations.total_of(case, (allocation,)) or budget.total
+    value = engine_options.lowered(current, allocation.shortfall if allocation else None, total)
+    if engine != "sglang":
+        return Limits(None, value, False, None)
+    computed = estimates.bounds_of(case, engine, budget, total, current)
+    if computed is not None and computed.proposed is not None and current is not None and computed.proposed < current:
+        value = f"{min(computed.proposed, float(value) if value[:1] == '0' else 1.0):.2f}"
+    least = budget.smallest_static_fraction
+    is_too_low = least is not None and value[:1] == "0" and float(value) <= least
+    return Limits(least, "lower" if is_too_low else value, is_too_low, computed)
+
+
+def _remedies(case: Case, options: Options, engine: str, overflow: Overflow, limits: Limits) -> tuple[Remedy, ...]:
     change = engine_options.change
     stage, allocation = overflow.stage.stage, overflow.allocation
     is_profiling = stage is Stage.PROFILING
-    fraction = change(options, options.fraction, _fraction(case, options, allocation), "Give weights and cache a smaller part of the card, so that the rest finds room", cost="a smaller cache: fewer or shorter requests at once", rank=8 if is_profiling else 1, sure=not is_profiling)  # fmt: skip
+    fraction = change(options, options.fraction, limits.value, "Give weights and cache a smaller part of the card, so that the rest finds room", cost="a smaller cache: fewer or shorter requests at once", rank=8 if is_profiling or limits.is_too_low else 1, sure=not is_profiling and not limits.is_too_low)  # fmt: skip
     graphs_first = stage is Stage.CAPTURE and engine == "sglang"
     graphs = "" if engine == "vllm" and stage is not Stage.CAPTURE else options.graphs
-    graph_value = "set" if graphs == "--enforce-eager" else "lower"
+    graph_value = (
+        "set" if graphs == "--enforce-eager" else engine_options.halved(engine_options.in_use(case, "graphs"), 4)
+    )
     is_sampler = stage is Stage.WARMUP
     return (
         *_allocator(allocation),
         *fraction,
-        *change(options, options.requests, "lower", "Fewer requests at once: smaller logits, graphs and work spaces", rank=2 if is_sampler else 3),
+        *change(options, options.requests, _fewer_requests(case, overflow), "Fewer requests at once: smaller logits, graphs and work spaces", rank=2 if is_sampler else 3),
         *change(options, graphs, graph_value, "Capture fewer or smaller graphs", rank=0 if graphs_first else 4, cost="slower decoding of large batches", sure=stage is Stage.CAPTURE),
-        *change(options, options.tokens, "lower", "Fewer tokens per forward pass: smaller activations", rank=0 if is_profiling or _names(overflow, options.tokens) else 5, sure=stage is not Stage.CAPTURE),
+        *change(options, options.tokens, _fewer_tokens(case, overflow), "Fewer tokens per forward pass: smaller activations", rank=0 if is_profiling or _names(overflow, options.tokens) else 5, sure=stage is not Stage.CAPTURE),
         *change(options, options.length, "lower", "Shorter contexts", rank=6, sure=engine in ("llama.cpp", "ollama")),
         *(change(options, options.offload, options.offload_value or "set", "Leave more of the model in host memory", rank=7) if engine in ("llama.cpp", "ollama", "comfyui") else ()),
         *(change(options, options.draft, "remove", "Start without the draft model", rank=9, sure=False) if _names_draft(case, overflow) else ()),
@@ -219,10 +256,19 @@ def _names(overflow: Overflow, option: str) -> bool:
     return bool(option) and option in overflow.match.text
 
 
-def _fraction(case: Case, options: Options, allocation: Allocation | None) -> str:
-    current = engine_options.fraction_in_use(case) or options.default
-    total = allocations.total_of(case, (allocation,))
-    return engine_options.lowered(current, allocation.shortfall if allocation else None, total)
+_DUMMIES = re.compile(r"with (\d{1,6}) dummy requests")
+_HANDLED = re.compile(r"Not enough memory to handle (\d{1,7}) (?:prefill|total|batch) tokens")
+
+
+def _fewer_requests(case: Case, overflow: Overflow) -> str:
+    """Half of those that the sampler was warmed up with, or that the command allows."""
+    tried = _DUMMIES.search(overflow.match.text)
+    return engine_options.halved(int(tried[1]) if tried else engine_options.in_use(case, "requests"), 4)
+
+
+def _fewer_tokens(case: Case, overflow: Overflow) -> str:
+    tried = _HANDLED.search(overflow.match.text)
+    return engine_options.halved(int(tried[1]) if tried else engine_options.in_use(case, "tokens"), 512)
 
 
 def _allocator(allocation: Allocation | None) -> tuple[Remedy, ...]:
@@ -250,8 +296,14 @@ def _names_draft(case: Case, overflow: Overflow) -> bool:
     return any(word in text.lower() for text in near for word in ("draft", "eagle", "mtp", "speculative"))
 
 
-def _in_vain(options: Options, overflow: Overflow) -> tuple[NotARemedy, ...]:
+def _in_vain(case: Case, options: Options, overflow: Overflow, limits: Limits) -> tuple[NotARemedy, ...]:
     vain = []
+    hint = hints.hint_of(case, overflow.match)
+    starving = [f"{each:g}" for each in hint.examples if limits.least is not None and each <= limits.least]
+    if starving and limits.least is not None:
+        vain.append(NotARemedy(f"{options.fraction} {' or '.join(starving)}, as the engine's own hint says", f"the weights alone need {limits.least:.3f}: below it the start fails at the cache"))  # fmt: skip
+    if hint.raises and options.fraction and overflow.stage.stage is not Stage.PROFILING:
+        vain.append(NotARemedy(f"the engine's own hint ({hint.raises})", "it is for a cache that finds no room; here the cache was made, and what comes after it found none"))  # fmt: skip
     if options.fraction and overflow.stage.stage is not Stage.PROFILING:
         vain.append(
             NotARemedy(f"a higher {options.fraction}", "the cache grows, and less is left for what comes after")
@@ -261,7 +313,14 @@ def _in_vain(options: Options, overflow: Overflow) -> tuple[NotARemedy, ...]:
     return tuple(vain)
 
 
-def _notes(overflow: Overflow) -> tuple[str, ...]:
-    if overflow.allocation is None or overflow.allocation.asked is None:
-        return ()
-    return (f"{gib(overflow.allocation.asked)} is the request that failed, not what is lacking in all.",)
+def _notes(overflow: Overflow, limits: Limits) -> tuple[str, ...]:
+    notes = []
+    if overflow.allocation is not None and overflow.allocation.asked is not None:
+        notes.append(f"{gib(overflow.allocation.asked)} is the request that failed, not what is lacking in all.")
+    if limits.computed is not None:
+        notes.append(limits.computed.sentence)
+    elif limits.least is not None:
+        notes.append(f"Not below {limits.least:.3f}: the weights alone need that much (1 - free after loading / free before).")  # fmt: skip
+    if limits.is_too_low:
+        notes.append("What is lacking cannot be taken from the cache alone: smaller graphs, smaller chunks or fewer requests must give it.")  # fmt: skip
+    return tuple(notes)

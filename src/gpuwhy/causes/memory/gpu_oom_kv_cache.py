@@ -11,9 +11,12 @@ from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
 from gpuwhy.causes.memory import _budget as budgets
+from gpuwhy.causes.memory import _estimated as estimates
+from gpuwhy.causes.memory import _hints as hints
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory._allocation import Allocation, gib
 from gpuwhy.causes.memory._budget import Budget
+from gpuwhy.causes.memory._estimated import Bounds
 from gpuwhy.causes.memory._options import Options
 from gpuwhy.causes.memory._stage import Stage, StageRead, shown, stage_of
 from gpuwhy.model.evidence import Evidence
@@ -122,6 +125,8 @@ def gpu_oom_kv_cache(case: Case, experiments: Experiments | Unknown) -> Judgemen
     budget = budgets.read_budget(case, refusal.text)
     quoted = _quoted(case, refusal)
     certainty = _certainty(refusal, budget)
+    total = allocations.total_of(case, (refusal.allocation,)) or budget.total
+    computed = estimates.bounds_of(case, engine, budget, total) if refusal.match.sign != "pool-is-full" else None
     return Verdict(
         certainty=certainty,
         component=component,
@@ -131,9 +136,9 @@ def gpu_oom_kv_cache(case: Case, experiments: Experiments | Unknown) -> Judgemen
         explains=case.explains(refusal.match, refusal.allocation.match if refusal.allocation else None),
         missing=_missing(case, certainty),
         rivals=() if certainty is Certainty.PROVEN else ("gpu-oom-graph-or-activation", "gpu-memory-taken"),
-        remedies=(*engine_options.tried(experiments), *_remedies(case, options, engine, budget, refusal)),
-        not_remedies=_in_vain(options, refusal),
-        notes=_notes(budget),
+        remedies=(*engine_options.tried(experiments), *_remedies(case, options, engine, budget, refusal, computed)),
+        not_remedies=_in_vain(case, options, engine, budget, refusal, computed),
+        notes=_notes(case, engine, budget, refusal, computed),
         strength=90 if refusal.is_literal else 50,
     )
 
@@ -250,8 +255,10 @@ def _missing(case: Case, certainty: Certainty) -> tuple[Missing, ...]:
     return tuple(each for each in asked if each is not None)
 
 
-def _least_fraction(case: Case, engine: str, budget: Budget) -> float | None:
-    """The fraction that leaves the cache that is needed, or half a GiB of it."""
+def _least_fraction(case: Case, engine: str, budget: Budget, computed: Bounds | None = None) -> float | None:
+    """The fraction that leaves the cache that is needed, or half a GiB of it; the estimate's where the model is known."""
+    if computed is not None and budget.needed is None:
+        return computed.proposed if computed.proposed is not None else 1.0
     if engine == "sglang":
         smallest = budget.smallest_static_fraction
         if smallest is None:
@@ -268,7 +275,7 @@ def _least_fraction(case: Case, engine: str, budget: Budget) -> float | None:
     return current + max(0, lacking) / total
 
 
-def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal: Refusal) -> tuple[Remedy, ...]:
+def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal: Refusal, computed: Bounds | None) -> tuple[Remedy, ...]:  # fmt: skip
     change = engine_options.change
     if refusal.match.sign == "pool-is-full":
         return (
@@ -276,8 +283,8 @@ def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal
             *change(options, options.fraction, "higher", "A larger cache, while the card has room for it", rank=2, sure=False),
             *change(options, options.length, "lower", "Shorter contexts", rank=3),
         )  # fmt: skip
-    least = _least_fraction(case, engine, budget)
-    fits_one = f"<={budget.fits}" if budget.fits else "lower"
+    least = _least_fraction(case, engine, budget, computed)
+    fits_one = f"<={budget.fits}" if budget.fits else _length_that_fits(case, budget, computed)
     does_card_allow = least is None or least <= engine_options.HIGHEST
     is_length = refusal.match.sign == "request-does-not-fit" or engine in ("llama.cpp", "ollama")
     # An allocation that fails was sized by the engine: it took the pool for smaller than what is free.
@@ -307,17 +314,41 @@ def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal
     )  # fmt: skip
 
 
-def _in_vain(options: Options, refusal: Refusal) -> tuple[NotARemedy, ...]:
+def _length_that_fits(case: Case, budget: Budget, computed: Bounds | None) -> str:
+    """The context that the cache holds, where the message has not said it: in proportion to what it needs."""
+    length = budget.length or engine_options.in_use(case, "length")
+    if budget.needed and budget.available and 0 < budget.available < budget.needed and length:
+        return f"<={length * budget.available // budget.needed // 256 * 256}"
+    if computed is not None and computed.proposed is not None and length and 0 < computed.longest < length:
+        return f"<={computed.longest // 256 * 256}"
+    return "lower"
+
+
+def _in_vain(
+    case: Case, options: Options, engine: str, budget: Budget, refusal: Refusal, computed: Bounds | None
+) -> tuple[NotARemedy, ...]:
     vain = [NotARemedy("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "nothing is fragmented: the budget is too small, and the option breaks the custom all-reduce")]  # fmt: skip
     if options.fraction and refusal.allocation is None:
         vain.append(NotARemedy(f"a lower {options.fraction}", "it makes the room for the cache smaller still"))
+    hint = hints.hint_of(case, refusal.match, refusal.text)
+    least = _least_fraction(case, engine, budget, computed)
+    if hint.raises and options.fraction and least is not None and least > engine_options.HIGHEST:
+        needed = "what comes after the cache needs the rest" if computed is not None else f"{least:.2f} of the card would be needed"  # fmt: skip
+        vain.append(NotARemedy(f"a higher {options.fraction}, as the engine advises ({hint.raises})", f"no value is enough: {needed}"))  # fmt: skip
     return tuple(vain)
 
 
-def _notes(budget: Budget) -> tuple[str, ...]:
+def _notes(case: Case, engine: str, budget: Budget, refusal: Refusal, computed: Bounds | None) -> tuple[str, ...]:
+    notes = []
     smallest = budget.smallest_static_fraction
-    if smallest is None:
-        return ()
-    return (
-        f"Smallest --mem-fraction-static for these weights: {smallest:.3f} (1 - free after loading / free before).",
-    )
+    if smallest is not None:
+        notes.append(f"Smallest --mem-fraction-static for these weights: {smallest:.3f} (1 - free after loading / free before).")  # fmt: skip
+    if computed is not None:
+        notes.append(computed.sentence)
+    hint = hints.hint_of(case, refusal.match, refusal.text)
+    least = _least_fraction(case, engine, budget, computed)
+    if hint.raises and refusal.allocation is None and least is not None and least <= engine_options.HIGHEST:
+        notes.append(f"The engine's own hint ({hint.raises}) has the right direction and no value: {engine_options.raised(least)} is enough, and much more than that takes the room of graphs and activations.")  # fmt: skip
+    if hint.lowers:
+        notes.append(f"The engine's own hint ({hint.lowers}) is for the opposite failure: here it leaves the cache less.")  # fmt: skip
+    return tuple(notes)

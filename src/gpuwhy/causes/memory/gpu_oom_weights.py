@@ -11,6 +11,7 @@ from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
+from gpuwhy.causes.memory import _hints as hints
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory import _stage as stages
 from gpuwhy.causes.memory._allocation import Allocation, gib
@@ -244,7 +245,11 @@ def _in_vain(case: Case, options: Options, failure: Failure) -> tuple[NotARemedy
     if failure.stage.stage is Stage.UNKNOWN and not failure.is_literal:
         return ()
     vain = [NotARemedy("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "the card is full, not fragmented")]
+    hint = hints.hint_of(case, failure.match)
     if options.fraction and not failure.by_driver and not is_unified(case) and not _is_pool_there(case, failure):
+        said = hint.lowers or hint.raises
+        if said:
+            vain.append(NotARemedy(f"the engine's own hint ({said})", "the fraction divides what is left after loading: it frees nothing for weights"))  # fmt: skip
         vain.append(NotARemedy(f"another {options.fraction}", "weights are loaded before the fraction counts"))
     return tuple(vain)
 

@@ -11,6 +11,7 @@ from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
+from gpuwhy.causes.memory import _estimated as estimates
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory._allocation import GIB, gib
 from gpuwhy.causes.memory._unified import is_unified
@@ -154,7 +155,7 @@ def host_oom_kill(case: Case, experiments: Experiments | Unknown) -> Judgement:
         rivals=_rivals(kill, certainty),
         remedies=(*engine_options.tried(experiments), *_remedies(case, kill, need)),
         not_remedies=_IN_VAIN,
-        notes=_notes(kill),
+        notes=_notes(case, kill),
         strength=_STRENGTH[kill.kind],
     )  # fmt: skip
 
@@ -419,6 +420,19 @@ def _numa_remedies(case: Case, need: Need | None) -> tuple[Remedy, ...]:
     return copies, bios
 
 
+def _per_rank(case: Case) -> str:
+    """GB that each rank may hold of the host: half of its memory, less what a rank needs itself; ``lower`` when unknown."""
+    total, limit = _bytes(case, "mem_total_bytes"), _bytes(case, "memory_limit_bytes")
+    there = min((size for size in (total, limit) if size), default=None)
+    ranks = next((size for name in ("tp_size", "tensor_parallel_size", "tp") if isinstance(size := case.facts.value(f"server_args.{name}"), int) and size > 0), None)  # fmt: skip
+    if there is None or ranks is None:
+        return "lower"
+    each = int(there / 1e9 / 2 / ranks) - _RANK_GB
+    return str(each) if each > 0 else "lower"
+
+
+_RANK_GB = 6
+"""torch, CUDA's libraries, kernels that are compiled at run time, buffers: of one rank."""
 _SWAP_SPACE = re.compile(r"swap[-_ ]space", re.IGNORECASE)
 _HICACHE = re.compile(r"hicache|hierarchical cache", re.IGNORECASE)
 _OFFLOAD = re.compile(r"cpu[-_ ]offload|kv[-_ ]offloading", re.IGNORECASE)
@@ -434,13 +448,13 @@ def _per_worker(case: Case, kill: Kill, engine: str) -> tuple[Remedy, ...]:
 
     found: list[Remedy] = []
     if engine in ("vllm", "") and named(_SWAP_SPACE):
-        found.append(Remedy(kind="flag", name="--swap-space", value="lower", summary="Less swap space: it is taken once per GPU", rank=1))  # fmt: skip
+        found.append(Remedy(kind="flag", name="--swap-space", value="0", summary="No swap space: it is taken once per GPU", rank=1))  # fmt: skip
     if named(_HICACHE):
-        found.append(Remedy(kind="flag", name="--hicache-size", value="lower", summary="A smaller hierarchical cache: the size counts once per rank", rank=1))  # fmt: skip
+        found.append(Remedy(kind="flag", name="--hicache-size", value=_per_rank(case), summary="A smaller hierarchical cache: the size counts once per rank", rank=1))  # fmt: skip
     if named(_OFFLOAD):
         found.append(Remedy(kind="flag", name="--cpu-offload-gb", value="lower", summary="Offload less: the size counts once per GPU", rank=2))  # fmt: skip
     if engine == "sglang":
-        found.append(Remedy(kind="config", name="weight-loading threads", value="fewer", summary="Read fewer weight files at once (model loader extra config: num_threads)", rank=1 if named(_THREADS) else 4, is_sure=named(_THREADS)))  # fmt: skip
+        found.append(Remedy(kind="config", name="weight-loading threads", value="num_threads 1", summary="Read fewer weight files at once (model loader extra config: num_threads)", rank=1 if named(_THREADS) else 4, is_sure=named(_THREADS)))  # fmt: skip
     return tuple(found)
 
 
@@ -450,10 +464,14 @@ _IN_VAIN = (
 )  # fmt: skip
 
 
-def _notes(kill: Kill) -> tuple[str, ...]:
+def _notes(case: Case, kill: Kill) -> tuple[str, ...]:
+    notes = []
+    needs = estimates.host_need(case, case.engine)
+    if needs is not None:
+        notes.append(f"Computed for this model and command: loading takes {needs[0]:.0f} to {needs[1]:.0f} GB that the kernel cannot take back; pages of files that are read through mmap are not among them.")  # fmt: skip
     if kill.kind in _BARE:
-        return ("137 and -9 are SIGKILL. Who sent it stands in the kernel log only.",)
-    if kill.sizes:
+        notes.append("137 and -9 are SIGKILL. Who sent it stands in the kernel log only.")
+    elif kill.sizes:
         largest = max(kill.sizes, key=lambda kind: kill.sizes[kind])
-        return (f"The victim held {gib(kill.sizes[largest])} as {largest}-rss. It is not always the one that took the memory.",)  # fmt: skip
-    return ()
+        notes.append(f"The victim held {gib(kill.sizes[largest])} as {largest}-rss. It is not always the one that took the memory.")  # fmt: skip
+    return tuple(notes)
