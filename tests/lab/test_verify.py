@@ -125,3 +125,41 @@ def test_the_service_answers_after_the_fix_and_fails_again_after_the_undo(host: 
     undone = gpuwhy(host, "undo", host.ssh_destination)
     assert undone.returncode == 0, undone.stdout + undone.stderr
     wait_for(lambda: state_of(host) == "failed", 120, "systemd gives up again")
+
+
+GPUWHY = """\
+#!/bin/sh
+PYTHONPATH=/opt/gpuwhy-source exec /opt/gpuwhy/bin/python -m gpuwhy "$@"
+"""
+KEPT = f"/var/lib/gpuwhy/watch/{UNIT}"
+
+
+def test_a_watched_unit_is_looked_at_when_it_fails_once_for_each_life(host: GpuHost) -> None:
+    host.write("/usr/local/bin/gpuwhy", GPUWHY, "755")
+    files = "find /etc/systemd/system -type f -newer /etc/hostname | sort"
+    before = host.run(files).stdout
+    missing = gpuwhy(host, "watch", "install", UNIT, host.ssh_destination, "--gpuwhy", "/opt/none/gpuwhy")
+    assert missing.returncode == 2
+    assert "does not run at" in missing.stderr
+    arguments = ("watch", "install", UNIT, host.ssh_destination, "--gpuwhy", "/usr/local/bin/gpuwhy", "--keep", "2")
+    shown = gpuwhy(host, *arguments)
+    assert shown.returncode == 0, shown.stdout + shown.stderr
+    assert "+OnFailure=gpuwhy-watch@%n.service" in shown.stdout
+    assert host.run(files).stdout == before
+    done = gpuwhy(host, *arguments, "--apply", "--yes")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert UNIT in gpuwhy(host, "watch", "list", host.ssh_destination).stdout
+
+    host.run(f"systemctl reset-failed {UNIT}; systemctl start {UNIT}")
+    wait_for(lambda: state_of(host) == "failed", 240, "the service has failed and systemd gave up")
+    wait_for(lambda: host.run(f"ls {KEPT}/*.txt", check=False).returncode == 0, 60, "a diagnosis is kept")
+    told = host.run(f"cat {KEPT}/*.txt").stdout
+    assert "FlashInfer" in told
+    kept = host.run(f"ls -l {KEPT}").stdout
+    assert kept.count(".gpuwhy") <= 2
+    assert host.run(f"grep -rl hf_Lab {KEPT}", check=False).stdout == ""
+
+    removed = gpuwhy(host, "watch", "remove", UNIT, host.ssh_destination, "--apply", "--yes")
+    assert removed.returncode == 0, removed.stdout + removed.stderr
+    assert host.run(files).stdout == before
+    assert "no unit is watched" in gpuwhy(host, "watch", "list", host.ssh_destination).stdout

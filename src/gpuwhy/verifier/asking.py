@@ -129,16 +129,24 @@ def listeners(port: int) -> Optional[Set[int]]:
     inodes = _inodes(port)
     if not inodes:
         return None
-    found: Set[int] = set()
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                links = [os.readlink("/proc/%s/fd/%s" % (name, each)) for each in os.listdir("/proc/%s/fd" % name)]
-            except OSError:
-                continue
-            if any("socket:[%s]" % inode in links for inode in inodes):
-                found.add(int(name))
+    wanted = {"socket:[%s]" % inode for inode in inodes}
+    found = {int(name) for name in os.listdir("/proc") if name.isdigit() and wanted & _open_files(name)}
     return found or None
+
+
+def _open_files(process: str) -> Set[str]:
+    """What a process holds open; what it closes meanwhile, or hides from us, is left out."""
+    found = set()
+    try:
+        names = os.listdir("/proc/%s/fd" % process)
+    except OSError:
+        return found
+    for name in names:
+        try:
+            found.add(os.readlink("/proc/%s/fd/%s" % (process, name)))
+        except OSError:
+            continue
+    return found
 
 
 def _inodes(port: int) -> List[str]:

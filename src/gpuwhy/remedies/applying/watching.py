@@ -57,6 +57,7 @@ Type=oneshot
 ExecStart={start}
 Environment=HOME=/root
 StateDirectory=gpuwhy/watch
+StateDirectoryMode=0700
 UMask=0077
 TimeoutStartSec=120
 Nice=10
