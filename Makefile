@@ -104,7 +104,7 @@ dist: $(INSTALLED)
 	GPUWHY_DIST=dist $(BIN)/pytest -q -m dist tests/dist
 
 docs: $(INSTALLED)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --site-dir site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
 
 soak: $(INSTALLED)
 	$(BIN)/pytest -m soak -n $(WORKERS)
