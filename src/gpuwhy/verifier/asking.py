@@ -136,7 +136,7 @@ def listeners(port: int) -> Optional[Set[int]]:
 
 def _open_files(process: str) -> Set[str]:
     """What a process holds open; what it closes meanwhile, or hides from us, is left out."""
-    found = set()
+    found: Set[str] = set()
     try:
         names = os.listdir("/proc/%s/fd" % process)
     except OSError:
