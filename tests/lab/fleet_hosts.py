@@ -55,6 +55,7 @@ class Fleet:
         self.names: list[str] = []
         self.sshds: dict[str, subprocess.Popen[bytes]] = {}
         self.namespaces: list[str] = []
+        self._numbers: dict[str, int] = {}
         for key in ("id", "host_key", "other_key"):
             run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / key)])
         run(["ip", "netns", "add", control])
@@ -71,6 +72,7 @@ class Fleet:
     def add(self, name: str, number: int, more: str = "", setup: str = "true", is_known: bool = True, listens: bool = True) -> None:  # fmt: skip
         """One more host. ``more`` are lines for its sshd, ``setup`` a shell line that is run in its own mounts before that."""
         space, address = f"{self.control}-{number}", f"10.77.0.{number}"
+        self._numbers[name] = number
         run(["ip", "netns", "add", space])
         self.namespaces.append(space)
         run(
@@ -141,6 +143,10 @@ class Fleet:
     def listener(self, name: str) -> int:
         """The process of the host's sshd: ip, unshare and sh have all become it."""
         return self.sshds[name].pid
+
+    def link(self, name: str, state: str) -> None:
+        """Cuts a host off, or joins it again: ``down``, ``up``."""
+        run(["ip", "-n", self.control, "link", "set", f"v{self._numbers[name]}", state])
 
     def log(self, name: str) -> str:
         path = self.folder / f"log.{name}"

@@ -99,10 +99,26 @@ class SlurmCluster:
         """Processes that are, or start, a collector."""
         return collectors_in(self.space)
 
+    def lose(self, name: str) -> None:
+        """A node dies: its slurmd, the steps on it, and what they started."""
+        found = {}
+        for pid in map(int, run(["ip", "netns", "pids", self.space]).split()):
+            environment = of_process(pid, "environ").split(b"\0")
+            words = of_process(pid, "cmdline").split(b"\0")
+            is_daemon = words[0].endswith(b"slurmd") and name.encode() in words
+            if is_daemon or f"SLURMD_NODENAME={name}".encode() in environment:
+                found[pid] = words
+        stepds = [pid for pid in self._with_name("slurmstepd") if set(children(pid)) & set(found)]
+        for pid in [*stepds, *found]:
+            kill(pid)
+
+    def _with_name(self, name: str) -> list[int]:
+        pids = map(int, run(["ip", "netns", "pids", self.space]).split())
+        return [pid for pid in pids if of_process(pid, "comm").strip() == name.encode()]
+
     def clients(self) -> list[int]:
         """The sruns that run."""
-        pids = map(int, run(["ip", "netns", "pids", self.space]).split())
-        return [pid for pid in pids if Path(f"/proc/{pid}/comm").read_text().strip() == "srun"]
+        return self._with_name("srun")
 
     def down(self) -> None:
         for process in reversed(self._processes):
@@ -135,6 +151,19 @@ class SlurmCluster:
     def logs(self) -> str:
         files = [*self.folder.glob("*.out"), *self.folder.glob("*.log"), *self.folder.glob("munge/log")]
         return "\n".join(f"{file.name}: {file.read_text(errors='replace')[-1500:]}" for file in files)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process started itself."""
+    return [int(child) for child in of_process(pid, f"task/{pid}/children").split()]
+
+
+def of_process(pid: int, file: str) -> bytes:
+    """A file of ``/proc/PID``; empty when the process has ended meanwhile."""
+    try:
+        return Path(f"/proc/{pid}/{file}").read_bytes()
+    except OSError:
+        return b""
 
 
 @contextmanager

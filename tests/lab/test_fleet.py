@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.lab.fleet_hosts import ROOT, Fleet, fleet, without_python
+from tests.lab.fleet_hosts import ROOT, Fleet, collectors_in, fleet, without_python
 from tests.lab.gpu_host import wait_for
 from tests.lab.ray_cluster import FAILING, PYTHON, RayCluster, ray_cluster
 from tests.lab.slurm_cluster import SlurmCluster, slurm_cluster
@@ -127,6 +127,22 @@ def test_a_client_that_is_killed_leaves_no_orphan_and_its_run_goes_on_where_it_w
     assert f"{len(before)} were there already" in again.stderr
 
 
+def test_a_host_that_is_cut_off_ends_its_collector_by_itself(hosts: Fleet, tmp_path: Path) -> None:
+    out = tmp_path / "fleet"
+    arguments = ["fleet", "collect", "gpu010", "-o", str(out), "--timeout", "6", "--deadline", "6"]
+    process = subprocess.Popen(
+        hosts.command(*arguments), env=hosts.environment(), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    wait_for(lambda: bool(hosts.collectors()), 20, "the collector runs")
+    hosts.link("gpu010", "down")
+    try:
+        assert process.wait(60) == 3 or statuses(out) == {"gpu010": "partial"}
+        assert statuses(out)["gpu010"] in ("unreachable", "timed out", "partial")
+        wait_for(lambda: not hosts.collectors(), 20, "no collector is left, though nobody told it that we are gone")
+    finally:
+        hosts.link("gpu010", "up")
+
+
 def test_an_interrupt_ends_the_run_and_keeps_what_came(hosts: Fleet, tmp_path: Path) -> None:
     out = tmp_path / "fleet"
     arguments = ["fleet", "collect", "gpu[001-003],gpu016", "-o", str(out), "--timeout", "100"]
@@ -237,6 +253,39 @@ def test_slurm_by_partition_and_beside_a_job(slurm: SlurmCluster, tmp_path: Path
     assert "4711" in unknown.stderr
 
 
+ECHOING = """\
+import os, sys
+from gpuwhy.collector.framing import LINE
+from gpuwhy.fleet.engines.interface import Pace, Payload
+from gpuwhy.fleet.engines.slurm import Slurm
+class Watcher:
+    def started(self, node): pass
+    def ended(self, ended): print(ended.node, ended.status, ended.output == sent.rstrip(b"\\n"), len(ended.output), ended.reason)
+sent = b"".join(b"gpuwhy:" + os.urandom(LINE // 2).hex().encode() + b"\\n" for _ in range(4000))
+Slurm("n[1-3]", "gpu").run(["n1", "n2", "n3"], Payload("cat", sent, 60.0), Pace(), Watcher())
+"""
+
+
+def test_slurm_carries_megabytes_of_three_nodes_at_once_unharmed(slurm: SlurmCluster) -> None:
+    ended = slurm.run(sys.executable, "-c", ECHOING, PYTHONPATH=str(ROOT / "src"))
+    assert sorted(ended.stdout.splitlines()) == [f"n{n} ok True {4000 * 728 - 1} " for n in (1, 2, 3)], ended.stderr
+
+
+def test_a_slurm_node_that_dies_meanwhile_stops_no_other(slurm: SlurmCluster, tmp_path: Path) -> None:
+    out = tmp_path / "fleet"
+    arguments = ["fleet", "collect", "--slurm", "-o", str(out), "--timeout", "8", "--deadline", "5"]
+    process = subprocess.Popen(
+        slurm.inside(sys.executable, "-m", "gpuwhy", *arguments), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**slurm.environment, "PYTHONPATH": str(ROOT / "src")},
+    )  # fmt: skip
+    wait_for(lambda: len(slurm.collectors()) >= 3, 30, "collectors run")
+    slurm.lose("n3")
+    process.wait(60)
+    assert {name: status for name, status in statuses(out).items() if name in ("n1", "n2")} == {"n1": "ok", "n2": "ok"}
+    assert statuses(out)["n3"] in ("unreachable", "timed out", "failed", "partial")
+    assert rows(out)["n3"].reason
+
+
 def test_slurm_leaves_nothing_on_a_node_when_its_client_is_killed(slurm: SlurmCluster, tmp_path: Path) -> None:
     out = tmp_path / "fleet"
     arguments = ["fleet", "collect", "n[1-2]", "--slurm", "-o", str(out), "--timeout", "3", "--deadline", "2"]
@@ -268,6 +317,14 @@ def test_ray_a_task_a_node_with_the_logs_of_its_session(tmp_path: Path) -> None:
         assert snapshots(out) == {"head", "w1"}, ended.stderr
         assert rows(out)["w2"].status == "unreachable"
         assert "Ray has lost it" in rows(out)["w2"].reason
+        process = subprocess.Popen(
+            cluster.inside(sys.executable, "-m", "gpuwhy", "fleet", "collect", "--ray", cluster.address, "--ray-python", str(PYTHON), "-o", str(tmp_path / "killed"), "--timeout", "5"),
+            stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**cluster.environment, "PYTHONPATH": str(ROOT / "src")},
+        )  # fmt: skip
+        wait_for(lambda: bool(collectors_in(cluster.space)), 60, "collectors run")
+        process.kill()
+        process.wait()
+        wait_for(lambda: not collectors_in(cluster.space), 20, "no collector is left")
     with Store(out) as store:
         logs = service_logs(next(snapshot for node, snapshot in store.snapshots() if node.name == "head"))
     assert any("Engine core initialization failed in the lab" in log.text for log in logs)
