@@ -20,7 +20,7 @@ TOKEN_VARIABLE = "GPUWHY_MCP_TOKEN"  # noqa: S105 - the name of the variable
 @click.option("--allow-apply", is_flag=True, help="propose_fix may change hosts, with the token of a preview.")
 @click.option("--sudo", is_flag=True, help="Read with sudo's rights on hosts; never asks for a password.")
 @click.option("--timeout", type=click.FloatRange(0.5, 900), default=30.0, show_default=True, metavar="SECONDS", help="Hard stop of each call, with everything found so far.")  # fmt: skip
-@click.option("--budget", type=click.IntRange(1500, 200_000), default=6000, show_default=True, metavar="BYTES", help="The most that an answer may have; the rest comes by pages.")  # fmt: skip
+@click.option("--budget", type=click.IntRange(1500, 200_000), default=3600, show_default=True, metavar="BYTES", help="The most that an answer may have; the rest comes by pages.")  # fmt: skip
 def command(
     places: tuple[str, ...],
     folders: tuple[Path, ...],
@@ -41,12 +41,15 @@ def command(
     gc.disable()
     try:
         import anyio
+        import pydantic
 
+        # the SDK's models, of which a session uses a few, are built when they are used: another sixth
+        pydantic.BaseModel.model_config["defer_build"] = True
         from gpuwhy.mcp.allowing import allowed
         from gpuwhy.mcp.answering import Desk, Manner, working_folder
         from gpuwhy.mcp.sdk import serve_stdio
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] not in ("mcp", "anyio"):
+        if (error.name or "").split(".")[0] not in ("mcp", "anyio", "pydantic"):
             raise
         unusable("the agents' protocol is an extra: pip install 'gpuwhy[mcp]'")
     try:

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from gpuwhy.model.diagnosis import Diagnosis
     from gpuwhy.model.fact import Facts
 
-BUDGET = 6000
-"""Bytes of an answer as JSON: about 1,500 words of a model."""
+BUDGET = 3600
+"""Bytes of an answer as JSON, about a thousand tokens of a model. A client is sent them twice: as text, and as a structure."""
 MOST_TEXT = 4 << 20
 _FRESH = 300.0
 """Seconds for which propose_fix takes the diagnosis that diagnose has just shown, so that its numbers are those."""

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from gpuwhy.model.inspection import InspectedFile, Inspection
     from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_IN_FULL = 2
-"""Remedies with all that is known of them; the others by name, as propose_fix tells the rest."""
+_IN_FULL = 1
+"""Remedies with commands; the others by name, as propose_fix tells the rest."""
 
 
 def diagnosis_head(diagnosis: Diagnosis, outcome: str) -> dict[str, Any]:
@@ -50,15 +50,15 @@ def diagnosis_rows(diagnosis: Diagnosis) -> Iterator[Row]:
         yield "chain", _link(link, shown)
         shown = link.evidence.place if link.evidence is not None and link.evidence.place is not None else shown
     for number, remedy in enumerate(first.remedies[:_IN_FULL], 1):
-        yield "remedies", remedy_in_full(number, remedy)
+        yield "remedies", remedy_in_full(number, remedy, with_undo=False)
     for missing in first.missing:
         yield "missing", _missing(missing)
     if diagnosis.decides is not None and diagnosis.decides not in first.missing:
         yield "missing", _missing(diagnosis.decides)
-    for excluded in diagnosis.ruled_out:
-        yield "ruled_out", {"cause": excluded.cause, "why": said(excluded.why)}
     for number, remedy in enumerate(first.remedies[_IN_FULL:], _IN_FULL + 1):
         yield "remedies", remedy_by_name(number, remedy)
+    for excluded in diagnosis.ruled_out:
+        yield "ruled_out", {"cause": excluded.cause, "why": said(excluded.why)}
     for finding in diagnosis.findings[1:]:
         yield "other_findings", _other(finding)
     for each in first.not_remedies:
@@ -148,7 +148,7 @@ def remedy_by_name(number: int, remedy: Remedy) -> dict[str, Any]:
     return row
 
 
-def remedy_in_full(number: int, remedy: Remedy) -> dict[str, Any]:
+def remedy_in_full(number: int, remedy: Remedy, with_undo: bool = True) -> dict[str, Any]:
     row = remedy_by_name(number, remedy)
     texts: dict[str, Any] = {
         "commands": [typed(each) for each in remedy.commands],
@@ -156,7 +156,7 @@ def remedy_in_full(number: int, remedy: Remedy) -> dict[str, Any]:
         "risk": said(remedy.risk),
         "limits": [said(each) for each in remedy.limits],
         "check": [typed(each) for each in remedy.check],
-        "undo": [typed(each) for each in remedy.undo],
+        "undo": [typed(each) for each in remedy.undo] if with_undo else [],
     }
     return {**row, **{key: value for key, value in texts.items() if value}}
 

@@ -68,9 +68,7 @@ class Proposals:
         choice = chosen(choices(diagnosis), wanted)
         head = {**_head(diagnosis), "remedy": remedy_in_full(choice.number, choice.remedy)}
         if not isinstance(target, HostTarget) or target.kind not in ("local", "ssh"):
-            head["not_applied"] = {
-                "why": f"{said(target.name)} is not a host that gpuwhy changes: the commands are for a person"
-            }
+            head["not_applied"] = {"why": "this is not a host that gpuwhy changes: the commands are for a person"}
             return head, []
         with Site(target) as site:
             for record in site.look().interrupted:
