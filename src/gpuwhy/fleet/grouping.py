@@ -8,7 +8,7 @@ import msgspec
 
 from gpuwhy.fleet.columns import NOT_THERE, Columns
 
-LEAST_SHARE, LEAST_NODES = 0.04, 3
+LEAST_SHARE, LEAST_NODES = 0.08, 4
 """A pool of its own needs so many nodes, and such a share of the fleet; rarer ones deviate from the largest pool."""
 MANY_KINDS = 8
 """So many different values without a majority are the nature of the fact, and none of them is told."""

@@ -33,7 +33,7 @@ _PATTERNS = (
     (re.compile(r"(?i)(?<![\w:.])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![\w:])"), "<mac>"),
     (re.compile(r"(?i)(?<![\w:.])(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\.[0-7](?!\w)"), "<pci>"),
     (re.compile(r"(?<![\w.])(?:\d{1,3}\.){3}\d{1,3}(?:/\d{1,2}|:\d{1,5})?(?![\w.])"), _ADDRESS),
-    (re.compile(r"(?i)(?<![\w:])(?:[0-9a-f]{1,4}:){2,7}(?::?[0-9a-f]{1,4}){1,7}(?![\w:])"), _ADDRESS),
+    (re.compile(r"(?i)(?<![\w:])(?:(?:[0-9a-f]{0,4}:){3,8}[0-9a-f]{1,4}|[0-9a-f]{1,4}::[0-9a-f]{1,4})(?![\w:])"), _ADDRESS),
     (re.compile(r"(?i)\b(?=[0-9a-f]{0,64}\d)(?=[0-9a-f]{0,64}[a-f])[0-9a-f]{12,64}\b"), "<id>"),
     (re.compile(r"(?<![\w.])\d{9,20}(?![\w.])"), "<number>"),
     (re.compile(r"(?i)\b(serial|uuid|partuuid|label|pid|machine[-_]id|boot[-_]id|node[-_]?rank|node[-_]?id|rank|rd\.luks\.uuid)([= ]{1,2})[\w.:-]{1,80}"), r"\1\2<id>"),

@@ -24,7 +24,10 @@ SYNCHRONOUS = 2.0
 """Seconds by which clocks of hosts with NTP differ at most: within it the order needs a line that two of them share."""
 
 
-_IDENTITY = re.compile(r"(?i)[0-9a-f]{8,64}|\d{6,20}")
+_IDENTITY = re.compile(
+    r"(?i)(?:rid|request|req|trace|span|cmpl|task|actor|worker|object|session|uuid)[\w ]{0,12}[-=:'\"( ]{1,4}(?=[0-9a-f-]{0,64}\d)[0-9a-f-]{16,64}"
+)
+"""A line about one request, task or worker. Hashes of commits and of models stand in what every node says at its start."""
 
 
 class Failed(msgspec.Struct, frozen=True):

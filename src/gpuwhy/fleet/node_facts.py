@@ -29,8 +29,7 @@ class NodeFacts(msgspec.Struct, frozen=True):
     """``values`` by key, each as text; ``measures`` are those whose number counts about, not exactly.
 
     ``unknown`` says why a key, or every key of a group (``packages``), could not be looked at; a key that stands in neither
-    is absent. ``judged_as`` is equal for nodes that ``check`` and ``diagnose`` answer the same for, ``has_log`` says whether
-    a log of theirs holds anything that these look at.
+    is absent. ``judged_as`` is equal for nodes that ``check`` and ``diagnose`` answer the same for.
     """
 
     name: str
@@ -39,7 +38,6 @@ class NodeFacts(msgspec.Struct, frozen=True):
     measures: dict[str, int]
     unknown: dict[str, str]
     judged_as: str
-    has_log: bool
 
     def why_unknown(self, key: str) -> str | None:
         """Why nobody can tell ``key``; None when it is known, or known to be absent."""
@@ -84,7 +82,6 @@ def node_facts(name: str, snapshot: Snapshot) -> NodeFacts:
         measures=measures,
         unknown=unknown,
         judged_as=_digest([*sorted(judged.items()), *sorted(unknown.items()), *lines, *_excerpts(snapshot)]),
-        has_log=bool(lines),
     )
 
 
@@ -114,22 +111,26 @@ def _telling_lines(snapshot: Snapshot, node: harmless.Node) -> Iterator[str]:
         if size > _MOST_TEXT:
             return
         lowered = text.lower()
-        end = -1
+        end = told_to = 0
         for _, begin, _ in find(lowered):
             if begin < end:
                 continue
             start, end = text.rfind("\n", 0, begin + 1) + 1, text.find("\n", begin + 1)
             end = end if end >= 0 else len(text)
-            line = node.neutral(text[start : min(end, start + 1000)])
+            line = text[start : min(end, start + 1000)]
             # of a statistic or a request no number decides anything; of a complaint, a version or an argument each may
-            yield _PROCESS.sub("<process>", line) if _TELLING.search(line) else _NUMBER.sub("#", line)
+            if _TELLING.search(line):
+                told_to = end
+                yield _PROCESS.sub("<process>", node.neutral(line))
+        yield "at work after that" if _AT_WORK.search(text, told_to) else "silent after that"
 
 
+_AT_WORK = re.compile(r"throughput|\" 200\b|tokens/s|\bloss\b")
+"""What a program says at its work: what it complained of before has not stopped it."""
 _TELLING = re.compile(
     r"(?i)error|fail|exception|traceback|fatal|warn|critical|abort|assert|kill|signal|exit|denied|refus|cannot|can't|unable|not |no |version|requires|cuda|driver|nccl|xid|nvrm|oom|memory|args|arguments|argv|--\w|file \"|time[d ]{0,2}out|\w\(\w{1,40}=|==|^\s"
 )
 """What makes a line more than news of the day."""
-_NUMBER = re.compile(r"\d{1,20}(?:\.\d{1,20})?")
 _PROCESS = re.compile(
     r"(?i)\b(?:pid|process|tid|thread)[ =:#]{1,2}\d{1,9}\b|\[\d{2,9}\]|\b0x[0-9a-f]{4,16}\b|\b\d{1,9}\.\d{3,12}\b"
 )
