@@ -43,7 +43,7 @@ from ClusterShell.Task import task_self
 class Handler(EventHandler):
     got = 0
     def ev_read(self, worker, node, sname, msg):
-        Handler.got += len(msg) + 1
+        Handler.got += len(msg) + 1 if sname == "stdout" else 0
 task = task_self()
 for stream in ("stdout_msgtree", "stderr_msgtree"):
     task.set_default(stream, False)

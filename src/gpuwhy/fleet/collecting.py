@@ -69,6 +69,9 @@ def collect_fleet(
     missing = [name for name in wanted if name not in whole]
     store.note_run(_described(engine, asked, wanted, started=_now()))
     keeper = _Keeper(engine.name, store, asked, before, on_node)
+    for name in wanted:
+        if on_node is not None and name in whole:
+            on_node(name, before[name])
     if missing:
         engine.run(missing, payload(asked, engine.name), pace, keeper)
     store.note_run({"ended": _now()})

@@ -16,7 +16,7 @@ from gpuwhy.targets.ssh import ALIVE_INTERVAL, CONNECT_TIMEOUT, OPTIONS_VARIABLE
 
 _USER = re.compile(r"^([A-Za-z_][\w.-]{0,62})@(.{1,65536})\Z", re.DOTALL)
 
-_NODE = re.compile(r"^[\w\[:][\w.:%\[\]-]{0,254}\Z")
+_NODE = re.compile(r"^[\w:][\w.:%-]{0,254}\Z")
 """What may stand as a destination on ssh's command line: never an option."""
 
 _GATEWAY_LOST = os.EX_PROTOCOL
