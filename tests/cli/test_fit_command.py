@@ -91,3 +91,19 @@ def test_control_characters_of_a_config_reach_no_terminal(tmp_path: Path) -> Non
     done = gpuwhy("fit", str(tmp_path), "--gpu", "H100", "--engine", "vllm==0.33.0")
     assert done.status == 3
     assert not {"\x1b", "\x07", "\u202e"} & set(done.out)
+
+
+def test_settings_that_fit_are_proposed(kimi: str) -> None:
+    done = gpuwhy("fit", kimi, *SEED, "--engine", "sglang==0.5.23", "--tp", "8", "--optimise", "context")
+    assert done.status == 1
+    assert "1. --mem-fraction-static 0.8" in done.out
+    assert "costs: less is left for graphs and peaks" in done.out
+
+
+def test_the_search_is_in_the_document(kimi: str) -> None:
+    done = gpuwhy("fit", kimi, *SEED, "--engine", "vllm==0.33.0", "-tp", "8", "--optimise", "concurrency", "--format", "json")  # fmt: skip
+    document = json.loads(done.out)
+    schema = json.loads((Path(__file__).parents[2] / "docs" / "fit.schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator(schema).validate(document)
+    assert document["search"]["goal"] == "concurrency"
+    assert all(each["verdict"] == "starts" for each in document["search"]["proposals"])

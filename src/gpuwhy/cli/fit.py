@@ -29,6 +29,7 @@ MOST_GPUS = 100_000
 @click.option("--draft", metavar="FOLDER", type=click.Path(path_type=Path), help="The draft model, where its flag names no folder that is here.")  # fmt: skip
 @click.option("--taken", metavar="GIB", type=click.FloatRange(0, 10_000), default=0.0, help="What other processes hold on the fullest GPU.")  # fmt: skip
 @click.option("--host-memory", metavar="GB", type=click.FloatRange(1, 1_000_000), help="Memory of the host (default: 256, 512 and 1024 are judged).")  # fmt: skip
+@click.option("--optimise", "--optimize", "goal", type=click.Choice(["context", "concurrency", "headroom"]), help="Search the few settings that fit, smallest change first: for the longest request, the most requests, or the widest margin.")  # fmt: skip
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
 @click.option("--verbose", is_flag=True, help="Where each number comes from, and every group of weights.")
@@ -41,6 +42,7 @@ def command(
     draft: Path | None,
     taken: float,
     host_memory: float | None,
+    goal: str | None,
     form: str,
     output: Path | None,
     verbose: bool,
@@ -57,9 +59,15 @@ def command(
     from gpuwhy.reports.fit_writing import write
 
     settings = _settings(engine, arguments)
-    found = estimate(_model(where, draft, settings), _hardware(gpu, number, settings, taken, host_memory), settings)
+    model, hardware = _model(where, draft, settings), _hardware(gpu, number, settings, taken, host_memory)
+    found = estimate(model, hardware, settings)
+    searched = None
+    if goal:
+        from gpuwhy.fit.search import Goal, search
+
+        searched = search(model, hardware, settings, Goal(goal))
     try:
-        write(found, form, verbose, output)
+        write(found, form, verbose, output, searched)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from gpuwhy.fit.amount import Amount
+from gpuwhy.fit.constraints import broken
 from gpuwhy.fit.ground import Ground
 from gpuwhy.fit.host_memory import host_estimate
 from gpuwhy.fit.results import Cache, Check, Estimate, Fraction, Host, Part, Verdict
@@ -35,9 +36,13 @@ def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: 
         checks = [_widened(check, ground.total.expected * _UNREAD_SHARE) for check in checks]
     verdict, decisive = _verdict(checks)
     reason = _reason(verdict, decisive, cache)
+    refused = broken(ground.shape, settings, hardware)
     if settings.gpus > hardware.gpus * settings.nodes:
         verdict, decisive = Verdict.FAILS, None
         reason = f"the settings ask for {settings.gpus} GPUs, {hardware.gpus * settings.nodes} are there"
+    elif refused:
+        verdict, decisive = Verdict.FAILS, None
+        reason = f"{refused[0].flag}: {refused[0].says}"
     elif not ground.model.inventory.groups or not ground.held.expected:
         verdict, decisive = Verdict.CLOSE, None
         reason = "the weights are not known: nothing can be said of what they leave"
@@ -62,6 +67,7 @@ def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: 
         total_gib=ground.total,
         parts=tuple(parts),
         checks=tuple(checks),
+        constraints=refused,
         fraction=fraction,
         cache=cache,
         host=host,

@@ -7,6 +7,7 @@ from enum import Enum
 from msgspec import Struct
 
 from gpuwhy.fit.amount import NOTHING, Amount
+from gpuwhy.fit.constraints import Constraint
 
 
 class Verdict(str, Enum):
@@ -123,6 +124,8 @@ class Estimate(Struct, frozen=True, kw_only=True):
     """Of one GPU."""
     parts: tuple[Part, ...]
     checks: tuple[Check, ...]
+    constraints: tuple[Constraint, ...]
+    """What the engine refuses before any of the checks: then the memory does not matter."""
     fraction: Fraction
     cache: Cache
     host: Host

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from gpuwhy.fit.amount import Amount, combined
 from gpuwhy.fit.engines import NAMES
 from gpuwhy.fit.results import Check, Estimate, Part, Verdict
+from gpuwhy.fit.search import Goal, Proposal, Search
 from gpuwhy.reports.neutral import plain
 from gpuwhy.reports.row import Row
 
@@ -28,12 +29,12 @@ _STYLES = {Verdict.STARTS: "proven", Verdict.FAILS: "swallowed", Verdict.CLOSE: 
 _SIGNS = {Verdict.STARTS: "fits", Verdict.FAILS: "FAILS", Verdict.CLOSE: "close"}
 
 
-def render(found: Estimate, verbose: bool = False, width: int = 80) -> str:
+def render(found: Estimate, verbose: bool = False, width: int = 80, searched: Search | None = None) -> str:
     """The report as plain text."""
-    return "\n".join(line for row in rows(found, verbose) for line in row.wrapped(width)) + "\n"
+    return "\n".join(line for row in rows(found, verbose, searched) for line in row.wrapped(width)) + "\n"
 
 
-def rows(found: Estimate, verbose: bool = False) -> Iterator[Row]:
+def rows(found: Estimate, verbose: bool = False, searched: Search | None = None) -> Iterator[Row]:
     """The report, row by row."""
     engine = f"{NAMES.get(found.engine, found.engine)} {found.version}".strip()
     yield Row(
@@ -43,6 +44,9 @@ def rows(found: Estimate, verbose: bool = False) -> Iterator[Row]:
     )
     yield Row(plain(found.reason), 2, hang=0)
     yield from _failure(found)
+    if searched is not None:
+        yield Row("")
+        yield from _search(searched)
     yield Row("")
     yield from _chart(found)
     yield Row("")
@@ -65,11 +69,48 @@ def rows(found: Estimate, verbose: bool = False) -> Iterator[Row]:
 
 
 def _failure(found: Estimate) -> Iterator[Row]:
+    if found.constraints:
+        yield from _refused(found)
+        return
     check = found.decisive
     if check is None or check.verdict is Verdict.STARTS or not check.message:
         return
     yield Row("It would print:" if check.verdict is Verdict.FAILS else "If it fails, it prints:", 2)
     yield Row(plain(check.message), 4, "quote")
+
+
+_GOALS = {
+    Goal.CONTEXT: "the longest request",
+    Goal.CONCURRENCY: "the most requests",
+    Goal.HEADROOM: "the widest margin",
+}
+
+
+def _search(searched: Search) -> Iterator[Row]:
+    """Each proposal as it is typed, what it gives, and what each change costs."""
+    yield Row(f"Settings for {_GOALS[searched.goal]}, smallest change first ({searched.estimated} estimated, {searched.refused} refused by the engine's own checks)", style="heading", hang=2)  # fmt: skip
+    yield Row(plain(searched.says), 2, hang=2)
+    for number, proposal in enumerate(searched.proposals, 1):
+        typed = " ".join(f"{each.flag} {each.value}".strip() for each in proposal.changes) or "as it is"
+        yield Row(plain(f"{number}. {typed}"), 2, _STYLES[proposal.verdict], hang=5)
+        yield Row(plain(_gives(proposal)), 5, hang=2)
+        for costs in dict.fromkeys(each.costs for each in proposal.changes):
+            yield Row(plain(f"costs: {costs}"), 5, "note", hang=2)
+
+
+def _gives(proposal: Proposal) -> str:
+    return f"{proposal.tokens:,.0f} tokens of cache, longest request {proposal.longest:,.0f}, {proposal.margin_gib:+.2f} GiB at the narrowest"
+
+
+def _refused(found: Estimate) -> Iterator[Row]:
+    for each in found.constraints:
+        yield Row(
+            plain(f"{each.flag}: {each.says}. It would print:" if each.message else f"{each.flag}: {each.says}"),
+            2,
+            hang=2,
+        )
+        if each.message:
+            yield Row(plain(each.message), 4, "quote")
 
 
 def _chart(found: Estimate) -> Iterator[Row]:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from gpuwhy.fit.results import Estimate
+from gpuwhy.fit.search import Search
 from gpuwhy.reports.document import Versioned, versions, written
 
 SCHEMA_VERSION = "0.1"
@@ -16,11 +17,13 @@ class FitDocument(Versioned, frozen=True, kw_only=True):
     """The whole answer; see docs/fit.md. Amounts are GiB where no field says otherwise, each with its bounds."""
 
     estimate: Estimate
+    search: Search | None = None
+    """Of ``--optimise``."""
 
 
-def render(found: Estimate) -> str:
+def render(found: Estimate, searched: Search | None = None) -> str:
     """The document, indented."""
-    document = FitDocument(**versions(SCHEMA_VERSION), estimate=found)
+    document = FitDocument(**versions(SCHEMA_VERSION), estimate=found, search=searched)
     return written(document)
 
 
