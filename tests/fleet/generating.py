@@ -20,7 +20,7 @@ LOGS = Path(__file__).parents[1] / "data" / "logs"
 UNIT = "sglang.service"
 BEGUN = 1796000000.0
 GIB = 1 << 30
-CUDA = "/usr/local/cuda-12.9"
+CUDA = "/usr/local/cuda-13.0"
 
 Values = dict[str, Any]
 
@@ -46,14 +46,14 @@ def base(seed: int = 0) -> Values:
     """The values of a healthy host with eight H100 that serves with SGLang."""
     chance = random.Random(seed)
     packages = {
-        "torch": "2.9.1+cu129", "flashinfer-python": "0.6.12", "flashinfer-cubin": "0.6.12", "sglang": "0.5.15", "sgl-kernel": "0.3.21",
-        "triton": "3.5.1", "nvidia-nccl-cu12": "2.27.5", "nvidia-cudnn-cu12": "9.10.2.21", "transformers": "4.57.1", "numpy": "2.2.6", "xgrammar": "0.1.27",
+        "torch": "2.11.0+cu130", "flashinfer-python": "0.6.12", "flashinfer-cubin": "0.6.12", "sglang": "0.5.15", "sglang-kernel": "0.4.4",
+        "triton": "3.6.0", "nvidia-nccl-cu13": "2.27.5", "nvidia-cudnn-cu13": "9.10.2.21", "transformers": "5.12.1", "numpy": "2.2.6", "xgrammar": "0.2.1",
     }  # fmt: skip
     packages |= {f"library-{n}": f"{chance.randrange(9)}.{chance.randrange(30)}.{n % 7}" for n in range(90)}
     command = ["/opt/venv/bin/python", "-m", "sglang.launch_server", "--model-path", "/models/kimi", "--tp", "8", "--nnodes", "2", "--node-rank", "0", "--host", "10.0.0.1", "--port", "30000", "--dist-init-addr", "10.0.0.1:5000"]  # fmt: skip
     variables = {"CUDA_HOME": CUDA, "PATH": f"/opt/venv/bin:{CUDA}/bin:/usr/bin", "HF_HOME": "/models/hf", "NCCL_SOCKET_IFNAME": "bond0", "MASTER_ADDR": "10.0.0.1", "MASTER_PORT": "29500", "NCCL_IB_HCA": "mlx5", "SGLANG_LOG_LEVEL": "info", "TMPDIR": "/tmp"}  # fmt: skip
     lines = (LOGS / "healthy" / "sglang-tp8.log").read_text().splitlines()
-    chosen = {"root": CUDA, "version": "12.9", "by": "CUDA_HOME", "steps": [f"CUDA_HOME={CUDA}"]}
+    chosen = {"root": CUDA, "version": "13.0", "by": "CUDA_HOME", "steps": [f"CUDA_HOME={CUDA}"]}
     return {
         "gpus": {"source": "nvml", "driver": "580.95.05", "driver_cuda": "13.0", "processes": [], "gpus": [{"index": n, "name": "NVIDIA H100 80GB HBM3", "compute_capability": "9.0", "memory_total": 80 * GIB, "uuid": "GPU-x", "serial": "1", "pci": "00000000:1B:00.0"} for n in range(8)]},
         "driver": {"loaded": "580.95.05", "installed": "580.95.05", "library": "580.95.05", "text": "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05", "libraries": [{"path": "/usr/lib/x86_64-linux-gnu/libcuda.so.1"}]},
@@ -63,10 +63,10 @@ def base(seed: int = 0) -> Values:
         "cuda_start": {"code": 0, "name": "CUDA_SUCCESS", "library": "libcuda.so.1"},
         "fabric": {"version": "580.95.05", "gpus": [{"gpu": n, "state": "completed", "status": "success"} for n in range(8)]},
         "gpu_services": {"nvidia-fabricmanager.service": {"ActiveState": "active", "SubState": "running"}, "nvidia-persistenced.service": {"ActiveState": "active", "SubState": "running"}},
-        "toolkits": [{"root": CUDA, "version": "12.9", "has_nvcc": True, "has_headers": True, "has_curand": True, "aliases": ["/usr/local/cuda"], "note": ""}],
+        "toolkits": [{"root": CUDA, "version": "13.0", "has_nvcc": True, "has_headers": True, "has_curand": True, "aliases": ["/usr/local/cuda"], "note": ""}],
         "resolutions": {"nvcc_on_path": f"{CUDA}/bin/nvcc", "consumers": {"flashinfer": chosen, "torch": chosen, "triton": chosen}},
         "assemblers": [{"path": "/opt/venv/lib/python3.12/site-packages/triton/backends/nvidia/bin/ptxas", "version": "12.8", "full_version": "12.8.93", "note": ""}],
-        "packages": [{"prefix": "/opt/venv", "versions": packages, "origins": {}, "shadowed": [], "torch": {"version": "2.9.1+cu129", "cuda": "12.9", "path": "/opt/venv/lib/python3.12/site-packages/torch/version.py"}}],
+        "packages": [{"prefix": "/opt/venv", "versions": packages, "origins": {}, "shadowed": [], "torch": {"version": "2.11.0+cu130", "cuda": "13.0", "path": "/opt/venv/lib/python3.12/site-packages/torch/version.py"}}],
         "python_environments": [{"version": "3.12.3", "interpreter": "/opt/venv/bin/python", "prefix": "/opt/venv", "via": "the unit's start command", "made_by_uv": False}],
         "environment": {"source": "unit", "complete": True, "variables": variables, "other_names": ["EDITOR"], "steps": []},
         "unit": {"name": UNIT, "properties": {"ActiveState": "active", "SubState": "running", "Result": "success", "NRestarts": "0", "ExecMainStatus": "0", "FragmentPath": f"/etc/systemd/system/{UNIT}", "User": "svc"}, "commands": [command], "environment_files": [], "files": [{"path": f"/etc/systemd/system/{UNIT}", "text": "[Service]\nUser=svc\nLimitMEMLOCK=infinity\nRestart=always\n"}]},
@@ -382,9 +382,9 @@ FAULTS = (
     _fault("GPU lost", "gpus gpu_errors", _lost_gpu),
     _fault("other GPUs", "gpus", _other_gpus),
     _fault("other toolkit", "toolkit_resolved.flashinfer env.CUDA_HOME", _other_toolkit),
-    _fault("older torch", "packages.torch", _package("torch", "2.8.0+cu128")),
+    _fault("older torch", "packages.torch", _package("torch", "2.10.0+cu130")),
     _fault("older flashinfer", "packages.flashinfer-python", _package("flashinfer-python", "0.5.3")),
-    _fault("other NCCL", "packages.nvidia-nccl-cu12", _package("nvidia-nccl-cu12", "2.21.5")),
+    _fault("other NCCL", "packages.nvidia-nccl-cu13", _package("nvidia-nccl-cu13", "2.21.5")),
     _fault("other library", "packages.library-7", _package("library-7", "99.1")),
     _fault("architecture list", "env.FLASHINFER_CUDA_ARCH_LIST", _put(*_ENV, "FLASHINFER_CUDA_ARCH_LIST", to="8.0")),
     _fault("NCCL without peers", "env.NCCL_P2P_DISABLE", _put(*_ENV, "NCCL_P2P_DISABLE", to="1")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import jsonschema
@@ -16,6 +17,7 @@ from gpuwhy.fleet.store import Node, Store, StoreError
 from gpuwhy.model.fleet import FleetReport
 from gpuwhy.reports import Detail, render
 from gpuwhy.reports.formats import names_for
+from gpuwhy.snapshot import Probe, Snapshot
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "fleet.schema.json"
 
@@ -57,7 +59,7 @@ def test_the_nodes_that_deviate_are_named_with_the_value_of_the_others(report: F
     by_nodes = {outlier.nodes: outlier for outlier in report.outliers}
     toolkit = next(each for each in by_nodes["gpu00009",].deviations if each.key == "toolkit_resolved.flashinfer")
     assert toolkit.value.startswith("12.4 (")
-    assert toolkit.usual.startswith("12.9 (")
+    assert toolkit.usual.startswith("13.0 (")
     assert toolkit.usual_nodes == 22
     memory = by_nodes["gpu00004", "gpu00017"].deviations[0]
     assert (memory.key, memory.value, memory.usual) == ("memlock", "65536", "unlimited")
@@ -74,7 +76,7 @@ def test_a_deviation_that_the_diagnosis_accuses_comes_first(report: FleetReport)
 
 
 def test_equal_hosts_are_judged_once(report: FleetReport) -> None:
-    assert report.judged == 4, 'the majority, and each of the three kinds of outliers'
+    assert report.judged == 4, "the majority, and each of the three kinds of outliers"
     assert sum(len(group.nodes) for pool in report.pools for group in pool.groups) == report.compared == 23
 
 
@@ -91,10 +93,10 @@ def test_what_could_not_be_looked_at_is_no_difference(tmp_path: Path) -> None:
         node = store.nodes()[2]
         whole = store.snapshot(node)
         probes = tuple(
-            generating.Probe(name=each.name, status="denied", reason="not allowed") if each.name == "packages" else each
+            Probe(name=each.name, status="denied", reason="not allowed") if each.name == "packages" else each
             for each in whole.probes
         )
-        store.keep(node, generating.Snapshot(target=whole.target, started=whole.started, probes=probes, gpuwhy_version=whole.gpuwhy_version))  # fmt: skip
+        store.keep(node, Snapshot(target=whole.target, started=whole.started, probes=probes, gpuwhy_version=whole.gpuwhy_version))  # fmt: skip
     found_here = analyse(tmp_path)
     assert found_here.outliers == ()
     assert [(each.why, each.nodes) for each in found_here.pools[0].unseen] == [("not allowed (denied)", ("gpu00003",))]
@@ -164,7 +166,7 @@ def test_text_of_a_host_is_harmless_in_every_format(tmp_path: Path) -> None:
     values["system"]["kernel"] = evil
     generate(tmp_path, 4, 1)
     with Store(tmp_path) as store:
-        place = generating.Place("gpu00005", 4, generating.random.Random(1))
+        place = generating.Place("gpu00005", 4, random.Random(1))
         store.keep(Node(name=f"gpu{evil}5", status="ok"), generating.snapshot(values, place))
     report = analyse(tmp_path)
     assert any(each.key == "kernel_release" for outlier in report.outliers for each in outlier.deviations)

@@ -21,7 +21,9 @@ from gpuwhy.reports.fleet_query import shown
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("fleet")
-    generate(place, 5, 1, [Planted(next(each for each in FAULTS if each.name == "other kernel"), ("gpu00003",))])
+    generate(
+        place, 5, 1, [Planted(next(each for each in FAULTS if each.name == "other kernel"), ("gpu00003",))], crashes=1
+    )
     analyse(place)
     return place
 
@@ -30,12 +32,14 @@ def test_facts_findings_and_deviations_are_tables(folder: Path) -> None:
     assert query(folder, "SELECT node, value FROM fact WHERE key = 'kernel_release' AND value LIKE '%-55-%'").rows == (
         ("gpu00003", "6.8.0-55-generic"),
     )
-    assert query(folder, "SELECT node, key, usual FROM deviation WHERE rank = 1").rows == (
+    assert query(folder, "SELECT node, key, usual FROM deviation WHERE kind = 'kernel'").rows == (
         ("gpu00003", "kernel_release", "6.8.0-79-generic"),
     )
-    assert query(folder, "SELECT nodes, alike FROM pool").rows == ((5, 4),)
-    assert query(folder, "SELECT count(*) FROM member WHERE is_majority").rows == ((4,),)
-    assert query(folder, "SELECT count(DISTINCT node) FROM finding WHERE cause = 'package-conflict'").rows == ((5,),)
+    assert query(folder, "SELECT nodes, alike FROM pool").rows == ((5, 3),)
+    assert query(folder, "SELECT count(*) FROM member WHERE is_majority").rows == ((3,),)
+    assert query(folder, "SELECT count(DISTINCT node) FROM finding WHERE cause = 'ptx-newer-than-driver'").rows == (
+        (1,),
+    )
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def lines(report: FleetReport, verbose: bool = False) -> Iterator[tuple[str, str
 
 
 def headline(report: FleetReport) -> str:
-    """``61 of 64 alike; gpu017: driver 570.86.15 (others 580.95.05), and NAME: what is found there``."""
+    """``61 of 64 alike; gpu017: driver 570.86.15 (others 580.95.05); TITLE (CERTAINTY)``."""
     if not report.compared:
         return f"none of {counted(report.nodes, 'node')} has a snapshot that can be compared"
     alike = sum(pool.alike for pool in report.pools)
@@ -52,7 +52,7 @@ def sentence(outlier: Outlier) -> str:
         f"{name_of(each)} {_cut(each.value, 60)} (others {_cut(each.usual, 60)})" for each in outlier.deviations[:1]
     ]
     said += [f"{each.title} ({each.certainty})" for each in outlier.findings[:1]]
-    return f"{folded(outlier.nodes, 6)}: {', and '.join(said)}"
+    return f"{folded(outlier.nodes, 6)}: {'; '.join(said)}"
 
 
 def name_of(deviation: Deviation) -> str:

@@ -74,7 +74,7 @@ def comparison(answer: Comparison, detail: Detail) -> str:  # noqa: ARG001
 
 
 def fleet(answer: FleetReport, detail: Detail) -> str:  # noqa: ARG001
-    """``N of N alike; NODE: FACT VALUE (others VALUE), and TITLE; N more outliers``."""
+    """``N of N alike; NODE: FACT VALUE (others VALUE); TITLE; N more outliers``."""
     from gpuwhy.reports.fleet import headline
 
     more = f"; {_counted(len(answer.outliers) - 1, 'more outlier')}" if len(answer.outliers) > 1 else ""

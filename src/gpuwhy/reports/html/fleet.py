@@ -100,7 +100,7 @@ def _matrix(report: FleetReport, pool: Pool) -> Matrix:
     for group in pool.groups[:MOST_ROWS]:
         values = value_of.get(group.nodes[0], {})
         cells = tuple(values.get(column.key, "") for column in shown)
-        told = tuple(f"{each.certainty} {each.cause}" for each in group.findings[:4])
+        told = tuple(dict.fromkeys(f"{each.certainty} {each.cause}" for each in group.findings))[:4]
         more = len(values.keys() - {column.key for column in shown})
         rows.append(Row(folded(group.nodes, 8), len(group.nodes), group.is_majority, cells, told, more))
     return Matrix(
