@@ -110,6 +110,7 @@ def _lay_out(folder: Path) -> None:
         with zipfile.ZipFile(folder / name, "w") as wheel:
             wheel.writestr("torch/lib/libtorch_cuda.so", library)
             wheel.writestr("torch-2.8.0.dist-info/METADATA", METADATA)
+    (folder / "tests" / "cases").mkdir()
     model = folder / "Kimi-K2.6"
     model.mkdir()
     (model / "config.json").write_text(json.dumps(CONFIGURATION))

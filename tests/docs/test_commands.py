@@ -25,6 +25,7 @@ def stage(page: Path, tmp_path: Path) -> Iterator[Stage]:
     made.close()
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", WITH_COMMANDS, ids=lambda page: page.name)
 def test_commands_do_what_the_page_shows(page: Path, stage: Stage) -> None:
     wrong = []
