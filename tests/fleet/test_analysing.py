@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
+import os
 import random
+import signal
 from pathlib import Path
 
 import jsonschema
@@ -13,6 +16,7 @@ from tests.fleet import generating
 from tests.fleet.generating import FAULTS, HARMLESS, Fault, Planted, generate, names, plan
 
 from gpuwhy.fleet.analysing import analyse
+from gpuwhy.fleet.gathering import workers
 from gpuwhy.fleet.store import Node, Store, StoreError
 from gpuwhy.model.fleet import FleetReport
 from gpuwhy.reports import Detail, render
@@ -188,3 +192,31 @@ def test_an_empty_fleet_has_nothing_to_compare(tmp_path: Path) -> None:
     report = analyse(tmp_path)
     assert (report.compared, report.pools) == (0, ())
     assert render(report, "text").startswith("none of 1 node has a snapshot")
+
+
+def _ends_a_worker(asked: int) -> int:
+    """Ends a process that is not the test's own when it comes to the number 40."""
+    if asked == 40 and multiprocessing.parent_process() is not None:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return -asked
+
+
+def test_a_worker_that_the_kernel_kills_costs_time_and_no_answer() -> None:
+    with workers(100, 2) as spread:
+        assert list(spread.each(_ends_a_worker, list(range(100)))) == [-each for each in range(100)]
+
+
+def test_a_snapshot_of_any_shape_stops_no_other(tmp_path: Path) -> None:
+    generate(tmp_path, 4, 1)
+    junk: list[object] = [None, 5, "x", [], {}, [1], {"a": 1}, True, -1]
+    with Store(tmp_path) as store:
+        for seed in range(20):
+            chance = random.Random(seed)
+            values = generating.base()
+            for name in chance.sample(sorted(values), 8):
+                values[name] = chance.choice(junk)
+            place = generating.Place(f"odd{seed}", seed, chance)
+            store.keep(Node(name=place.name, status="ok"), generating.snapshot(values, place))
+    report = analyse(tmp_path)
+    assert report.compared + sum(len(each.nodes) for each in report.not_collected) == 24
+    assert render(report, "html", Detail(verbose=True))

@@ -38,12 +38,21 @@ class Workers:
 
     def each(self, work: Callable[[Asked], Answer], asked: Sequence[Asked]) -> Iterator[Answer]:
         """``work`` of each; it must be a function of a module."""
+        done = 0
+        if self._pool is not None:
+            from concurrent.futures.process import BrokenProcessPool
+
+            try:
+                # everything is handed over in slices: what is answered and not yet taken would fill the memory
+                for start in range(0, len(asked), CHUNK * 32):
+                    for answer in self._pool.map(work, asked[start : start + CHUNK * 32], chunksize=CHUNK):
+                        done += 1
+                        yield answer
+            except BrokenProcessPool:
+                # the kernel ended a process for lack of memory: one alone needs less
+                self._pool = None
         if self._pool is None:
-            yield from map(work, asked)
-            return
-        # everything is handed over in slices: what is answered and not yet taken would fill the memory
-        for start in range(0, len(asked), CHUNK * 32):
-            yield from self._pool.map(work, asked[start : start + CHUNK * 32], chunksize=CHUNK)
+            yield from map(work, asked[done:])
 
 
 @contextmanager
