@@ -5,6 +5,7 @@ What is left out here is counted, and ``-v`` shows it (:mod:`gpuwhy.reports.full
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from gpuwhy.model.diagnosis import Diagnosis
@@ -17,11 +18,17 @@ from gpuwhy.reports.row import Row
 from gpuwhy.reports.sections import marks_of, section, typed_where
 
 _QUOTE = 150
+_ASKED = ("command", "file", "binary", "facts", "knowledge")
+"""Sources of evidence that are no line of a log."""
+_LINE = 76
+"""Characters of a line on a screen of 80 columns."""
 """Characters of a quoted line."""
 _LISTED = 3
-_WAYS = 2
+_REASONS = 2
+_CHECK = 160
+"""Characters of a check that is shown whatever shorter ones there are."""
 _NAMES = 60
-"""Characters of a list of names; at least one is shown."""
+"""Characters of a list of names: what a line takes."""
 
 
 def answer_rows(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
@@ -39,17 +46,20 @@ def answer_rows(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
         yield from brief_rows(diagnosis.source, {str(each.installed.place) for each in finding.chain if each.installed})
     if finding.remedies:
         yield from _first(diagnosis, finding)
-        yield from _other_ways(finding.remedies[1:])
 
 
 def _link(number: int, link: Link, told: list[Place]) -> Iterator[Row]:
     """A link on one line with the place in the program; the line of the log is quoted where it is another than before."""
     seen = link.evidence if link.evidence is not None and link.evidence.standing is not Standing.INFERRED else None
+    is_line = seen is not None and (seen.place is None or seen.place.source not in _ASKED)
     installed = link.installed.place if link.installed is not None and link.installed != link.evidence else None
-    at = f" ({short(installed)})" if installed is not None else ""
-    style = "swallowed" if link.is_swallowed else ""
-    yield Row(f"{number}. {link.statement}{marks_of(link)}{at}", 2, style, 3, installed)
-    if seen is None or (seen.place is not None and told[-1:] == [seen.place]):
+    place = installed or (seen.place if seen is not None and not is_line else None)
+    text = f"{number}. {link.statement}{marks_of(link)}"
+    at = f" ({short(place)})" if place is not None else ""
+    if place is not installed and len(text) + len(at) > _LINE:
+        at = ""  # what was asked on the host is said in the sentence; -v names the question
+    yield Row(f"{text}{at}", 2, "swallowed" if link.is_swallowed else "", 3, place)
+    if seen is None or not is_line or (seen.place is not None and told[-1:] == [seen.place]):
         return
     yield from _quoted(seen, 5)
     if seen.place is not None:
@@ -65,8 +75,13 @@ def _quoted(evidence: Evidence, indent: int) -> Iterator[Row]:
 
 
 def short(place: Place) -> str:
-    """``sglang.log:67``: of a log that was read only the file's name, as the answer above names it in full."""
+    """``sglang.log:67``, ``journal:26``, ``flashinfer/jit/core.py:109``: as far as it takes to find it; -v has the whole of it."""
     text = str(place)
+    if text.startswith("journal of "):
+        return f"journal:{place.line}" if place.line is not None else "journal"
+    for folder in ("/site-packages/", "/dist-packages/"):
+        if folder in text:
+            return text.rpartition(folder)[2]
     return text.rpartition("/")[2] if place.source == "log" else text
 
 
@@ -81,11 +96,11 @@ def _first(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
     change = change_of(first)
     yield Row(f"{change}{_doubt(first)}", 2, "answer", 2)
     if change != first.summary:
-        yield Row(first.summary, 2, hang=2)
+        yield Row(_clause(first.summary), 2, hang=2)
     for command in first.commands:
         yield Row(command, 4, "command")
     if first.cost:
-        yield Row(f"cost: {first.cost}; risk {first.risk}", 2, "note", 2)
+        yield Row(f"risk {first.risk}; cost: {_clause(first.cost)}", 2, "note", 2)
     if first.check:
         number = f" (one of {len(first.check)}, -v: all)" if len(first.check) > 1 else ""
         yield Row(f"check that it helped{number}:", 2, "note")
@@ -93,31 +108,29 @@ def _first(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
 
 
 def _telling(checks: Sequence[str]) -> str:
-    """The last is the one that shows most; a line that starts with # is not run as it stands."""
-    return next((each for each in reversed(checks) if not each.startswith("#")), checks[-1])
+    """The last is the one that shows most, unless it is long; a line that starts with # is not run as it stands."""
+    typed = [each for each in checks if not each.startswith("#")] or list(checks)
+    return typed[-1] if len(typed[-1]) <= _CHECK else min(typed, key=len)
 
 
-def _other_ways(remedies: Sequence[Remedy]) -> Iterator[Row]:
-    if remedies:
-        more = f"{_WAYS} of {len(remedies)}; " if len(remedies) > _WAYS else ""
-        yield Row(f"Other ways, by size ({more}-v: with commands):", 0, "heading")
-    for number, remedy in enumerate(remedies[:_WAYS], 2):
-        yield Row(f"{number}. {change_of(remedy)}{_doubt(remedy)}", 2, hang=3)
+def _clause(sentence: str) -> str:
+    """The sentence where it fits a line, else what stands before its first explanation."""
+    return sentence if len(sentence) <= _LINE - 10 else re.split(r": |; | \(", sentence, maxsplit=1)[0]
 
 
 def _doubt(remedy: Remedy) -> str:
-    return "" if remedy.is_sure else "  (helps in some such cases)"
+    return "" if remedy.is_sure else " (may help)"
 
 
-def _some(names: Sequence[str]) -> str:
-    """The first names, as many as a line takes, and how many more."""
+def _some(names: Sequence[str], between: str = ", ", most: int = _NAMES) -> str:
+    """The first names, of ``most`` characters in all but at least one, and how many more."""
     shown: list[str] = []
     for name in names:
-        if shown and sum(len(each) + 2 for each in shown) + len(name) > _NAMES:
+        if shown and sum(len(each) + 2 for each in shown) + len(name) > most:
             break
         shown.append(name)
     more = len(names) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "")
+    return between.join(shown) + (f" and {more} more" if more else "")
 
 
 def other_rows(diagnosis: Diagnosis) -> Iterator[Row]:
@@ -128,13 +141,32 @@ def other_rows(diagnosis: Diagnosis) -> Iterator[Row]:
     yield from rows
 
 
+def _beside(diagnosis: Diagnosis) -> Iterator[Row]:
+    """Other findings that are no rivals of the first, and what came before and is no cause."""
+    for title, members in (
+        ("A second problem", [each for each in diagnosis.findings[1:] if each.is_independent]),
+        ("Follows from it", [each for each in diagnosis.findings[1:] if each.consequence_of]),
+    ):
+        for other in members[:1]:
+            more = f" (and {_some([each.cause for each in members[1:]])})" if members[1:] else ""
+            yield Row(f"{title}: {other.cause} ({other.certainty.value}): {other.title}{more}", hang=2)
+    if diagnosis.before:
+        first, *earlier = diagnosis.before
+        yield Row(f"Not the cause: {first.statement}" + (f" (+{len(earlier)}, -v)" if earlier else _at(first)), hang=2)
+
+
 def _others(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
+    ways = [f"{number}. {change_of(each)}{_doubt(each)}" for number, each in enumerate(finding.remedies[1:], 2)]
+    if ways:
+        yield Row(f"Other ways (-v: with commands): {_some(ways, '; ', 2 * _NAMES)}", hang=2)
     if finding.not_remedies:
         yield Row(f"Does not help: {_some([each.what for each in finding.not_remedies])}", hang=2)
-    for excluded in diagnosis.ruled_out[:_LISTED]:
-        yield Row(f"Ruled out: {excluded.cause}: {excluded.why}", hang=2)
-    if len(diagnosis.ruled_out) > _LISTED:
-        yield Row(f"Ruled out too: {_some([each.cause for each in diagnosis.ruled_out[_LISTED:]])}", hang=2)
+    yield from _beside(diagnosis)
+    if diagnosis.ruled_out:
+        number = 1 if len(diagnosis.ruled_out) > _REASONS else _REASONS
+        reasons = "; ".join(f"{each.cause}: {each.why}" for each in diagnosis.ruled_out[:number])
+        rest = [each.cause for each in diagnosis.ruled_out[number:]]
+        yield Row(f"Ruled out: {reasons}" + (f"; and {_some(rest)}" if rest else ""), hang=2)
     others = [each for each in diagnosis.findings[1:] if not each.is_independent and not each.consequence_of]
     named = {each.cause for each in diagnosis.findings}
     possible = [f"{each.cause} ({each.certainty.value})" for each in others]

@@ -54,9 +54,10 @@ def brief_rows(source: SourceAnswer, told: Collection[str] = ()) -> Iterator[Row
     """For a failure that the catalogue explains: what the installed source confirms, and what in it does not fit.
     ``told`` are places that the reader has seen already."""
     places = list(_telling_places(source, told))
+    agreement = source.replay.agreement if source.replay is not None else ""
     if places:
         yield Row(f"installed source: {'; '.join(places)}", 2, "note", 2)
-    if source.replay is not None and source.replay.agreement in _DECIDED:
+    if source.replay is not None and agreement in _DECIDED and agreement != "same":
         yield Row(_verdict(source.replay), 2, hang=2)
     for sentence in source.disagreements[:_FEW]:
         yield Row(f"does not fit: {sentence}", 2, "possible", 2)
@@ -65,11 +66,17 @@ def brief_rows(source: SourceAnswer, told: Collection[str] = ()) -> Iterator[Row
 def _telling_places(source: SourceAnswer, told: Collection[str]) -> Iterator[str]:
     for each in [swallowed for swallowed in source.swallowed if swallowed.seen][:1]:
         hidden = next((hides.place for hides in each.hides), None)
-        if hidden is not None and not {str(hidden), str(each.place)} <= set(told):
+        if hidden is not None and not (_is_told(hidden, told) and _is_told(each.place, told)):
             yield f"{hidden} raises what {each.place} swallows"
-    if source.place is not None and str(source.place) not in told:
+    if source.place is not None and not _is_told(source.place, told):
         strong = next((each.text for each in source.conditions if not each.is_weak), "")
         yield f"{source.place} raises {source.raises or 'it'}" + (f" when {strong}" if strong else "")
+
+
+def _is_told(line: SourceLine, told: Collection[str]) -> bool:
+    """Whether one of the places is this line, or next to it; places on a host have their whole path."""
+    near = [f"{line.path}:{line.line + step}" for step in (-1, 0, 1)]
+    return any(each == one or each.endswith(f"/{one}") for each in told for one in near)
 
 
 def _heading(title: str) -> Iterator[Row]:

@@ -46,11 +46,14 @@ def rows(diagnosis: Diagnosis, detail: Detail) -> Iterator[Row]:
         yield Row(f"{subject_of(diagnosis)}: not enough could be examined to say anything", style="answer")
     else:
         yield Row(f"{subject_of(diagnosis)}: no failure in what was examined", style="answer")
-    yield from _before(diagnosis)
-    yield from _others(diagnosis, detail)
-    if diagnosis.findings:
-        yield from (full if detail.verbose else brief).other_rows(diagnosis)
+    if diagnosis.findings and not detail.verbose:
+        yield from brief.other_rows(diagnosis)
+    elif diagnosis.findings:
+        yield from _before(diagnosis)
+        yield from _others(diagnosis)
+        yield from full.other_rows(diagnosis)
     else:
+        yield from _before(diagnosis)
         yield from full.ruled_out_rows(diagnosis, is_full=detail.verbose)
         yield from full.to_go_on_rows(diagnosis)
     yield from _notes(diagnosis, detail)
@@ -154,15 +157,14 @@ def _before(diagnosis: Diagnosis) -> Iterator[Row]:
         yield from quoted(evidence, 4)
 
 
-def _others(diagnosis: Diagnosis, detail: Detail) -> Iterator[Row]:
-    others = diagnosis.findings[1:]
+def _others(diagnosis: Diagnosis) -> Iterator[Row]:
     for title, members in (
-        ("A second problem, beside this one", [each for each in others if each.is_independent]),
-        ("What follows from it", [each for each in others if each.consequence_of]),
+        ("A second problem, beside this one", [each for each in diagnosis.findings[1:] if each.is_independent]),
+        ("What follows from it", [each for each in diagnosis.findings[1:] if each.consequence_of]),
     ):
         if members:
             yield from section(title)
-            for finding in members[: None if detail.verbose else 4]:
+            for finding in members:
                 yield Row(f"- {finding.cause} ({finding.certainty.value}): {finding.title}", 2, hang=2)
                 for evidence in finding.evidence[:1]:
                     yield from quoted(evidence, 4)
@@ -170,6 +172,9 @@ def _others(diagnosis: Diagnosis, detail: Detail) -> Iterator[Row]:
 
 def _notes(diagnosis: Diagnosis, detail: Detail) -> Iterator[Row]:
     if not diagnosis.notes:
+        return
+    if diagnosis.findings and not detail.verbose and len(diagnosis.notes) == 1:
+        yield Row(f"Note: {diagnosis.notes[0]}", style="note", hang=2)
         return
     yield from section("Notes")
     for note in diagnosis.notes[: None if detail.verbose else MANY]:
