@@ -64,7 +64,7 @@ def test_the_end_names_every_node_without_a_whole_snapshot() -> None:
 
 
 def test_nothing_that_answers_is_exit_status_3(tmp_path: Path) -> None:
-    (tmp_path / "config").write_text("Host *\n  ProxyCommand false\n")
+    (tmp_path / "config").write_text("Host *\n  ProxyCommand sleep 0.3\n")
     out = tmp_path / "fleet"
     ended = gpuwhy("fleet", "collect", "a,b", "-o", str(out), env={"GPUWHY_SSH_OPTIONS": f"-F {tmp_path}/config"})
     assert ended.status == 3
@@ -78,3 +78,14 @@ def test_what_cannot_be_done_is_exit_status_2(tmp_path: Path) -> None:
     ended = gpuwhy("fleet", "collect", "a", "-o", str(tmp_path / "file"))
     assert ended.status == 2
     assert "cannot be used" in ended.err
+
+
+def test_a_rate_is_kept(tmp_path: Path) -> None:
+    begun = tmp_path / "begun"
+    (tmp_path / "config").write_text(f"Host *\n  ProxyCommand date +%%s.%%N >> {begun}; sleep 0.3\n")
+    ssh = {"GPUWHY_SSH_OPTIONS": f"-F {tmp_path}/config"}
+    ended = gpuwhy("fleet", "collect", "n[1-4]", "-o", str(tmp_path / "fleet"), "--rate", "4", env=ssh)
+    assert "4 nodes: 4 refused" in ended.err
+    times = sorted(map(float, begun.read_text().split()))
+    assert len(times) == 4
+    assert times[-1] - times[0] >= 0.6

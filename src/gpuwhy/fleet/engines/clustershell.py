@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -53,6 +54,8 @@ class ClusterShell:
         return found
 
     def run(self, nodes: Sequence[str], payload: Payload, pace: Pace, watcher: Watcher) -> None:
+        # its warnings are about nodes that will be rows here
+        logging.getLogger("ClusterShell").addHandler(logging.NullHandler())
         task = self._library["task_self"]()
         given = os.environ.get(OPTIONS_VARIABLE, "")
         config = written(config_of(self._hosts, given)) if self._hosts else None
