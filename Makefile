@@ -92,7 +92,7 @@ bench-source: $(INSTALLED)
 
 lab: $(INSTALLED)
 	tests/lab/setup
-	$(BIN)/pytest tests/lab -m lab -p no:cacheprovider
+	$(BIN)/pytest tests/lab -m 'lab and not soak' -p no:cacheprovider
 
 browser: $(INSTALLED)
 	tests/browser/setup

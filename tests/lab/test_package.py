@@ -16,7 +16,8 @@ from gpuwhy.remedies.applying.planning import plan_for
 from gpuwhy.remedies.applying.site import Site
 from gpuwhy.targets.local import LocalTarget
 
-pytestmark = pytest.mark.lab
+# minutes of fetching and unpacking: not for every change. .venv/bin/pytest tests/lab -m "lab and soak" -p no:cacheprovider
+pytestmark = [pytest.mark.lab, pytest.mark.soak]
 
 
 @pytest.fixture
