@@ -82,7 +82,10 @@ def test_what_cannot_be_done_is_exit_status_2(tmp_path: Path) -> None:
 
 def test_a_rate_is_kept(tmp_path: Path) -> None:
     begun = tmp_path / "begun"
-    (tmp_path / "config").write_text(f"Host *\n  ProxyCommand date +%%s.%%N >> {begun}; sleep 0.3\n")
+    proxy = tmp_path / "proxy"
+    proxy.write_text(f"#!/bin/sh\ndate +%s.%N >> {begun}\nexec sleep 0.3\n")
+    proxy.chmod(0o755)
+    (tmp_path / "config").write_text(f"Host *\n  ProxyCommand {proxy}\n")
     ssh = {"GPUWHY_SSH_OPTIONS": f"-F {tmp_path}/config"}
     ended = gpuwhy("fleet", "collect", "n[1-4]", "-o", str(tmp_path / "fleet"), "--rate", "4", env=ssh)
     assert "4 nodes: 4 refused" in ended.err
