@@ -19,6 +19,9 @@ DESCRIPTION = {"kind": "watch", "name": UNIT}
 def test_a_unit_is_hooked_without_a_restart_and_unhooked_again(scratch: Scratch, site: Site) -> None:
     (scratch.root / "opt").mkdir()
     (scratch.root / "opt/gpuwhy").write_text("#!/bin/sh\n")
+    (scratch.root / "opt/gpuwhy").chmod(0o777)
+    assert isinstance(plan_install(UNIT, WORDS, Caps(), site), NotApplied)
+    (scratch.root / "opt/gpuwhy").chmod(0o755)
     before = scratch.tree()
     plan = plan_install(UNIT, WORDS, Caps(5, 50, 3), site)
     assert isinstance(plan, Plan), plan

@@ -94,6 +94,9 @@ def plan_install(unit: str, words: Sequence[str], caps: Caps, site: Site) -> Pla
     if foreign is not None and "not a regular file" not in foreign.reason and "symbolic link" not in foreign.reason and "bytes" not in foreign.reason:  # fmt: skip
         # root would run what somebody else may replace
         return NotApplied(f"{words[0]} is not safe to be started as root: {foreign.reason}. {foreign.advice}".strip())
+    program = look.files[words[0]]
+    if program.kind == "file" and (program.mode & 0o022 or program.uid not in (0, look.uid)):
+        return NotApplied(f"{words[0]} is not safe to be started as root: others than root can write to it")
     contents = {TEMPLATE: template(words, caps), path: drop_in()}
     return _plan(f"watch {unit}", unit, (MakeFolder(folder),), contents, look.files)
 
