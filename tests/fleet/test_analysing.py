@@ -181,6 +181,19 @@ def test_text_of_a_host_is_harmless_in_every_format(tmp_path: Path) -> None:
     assert "<script>alert" not in render(report, "html")
 
 
+def test_what_all_nodes_have_is_a_problem_and_marks_nobody(tmp_path: Path) -> None:
+    generate(tmp_path, 4, 1, [Planted(fault("CUDA does not start"), tuple(names(4))), Planted(fault("older driver"), tuple(names(4)))])  # fmt: skip
+    report = analyse(tmp_path)
+    assert report.outliers == ()
+    text = render(report, "text")
+    assert text.startswith("4 of 4 alike; nobody deviates; ")
+    assert "(proven, on 4)" in text.splitlines()[0]
+    assert "found on the 4 nodes that are alike (NVIDIA H100 80GB HBM3, sglang):" in text
+    page = render(report, "html")
+    assert "Found on the majority" in page
+    assert '<section class="answer likely"' in page
+
+
 def test_what_is_no_fleet_is_said_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no folder of a fleet"):
         analyse(tmp_path)

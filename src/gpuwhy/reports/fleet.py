@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
-from gpuwhy.model.fleet import Deviation, FleetFinding, FleetReport, JobFailure, NodeGroup, Outlier, Pool
+from gpuwhy.model.fleet import Deviation, FleetFinding, FleetReport, JobFailure, Outlier, Pool
 from gpuwhy.reports.fleet_names import folded
 
 SHOWN_OUTLIERS, SHOWN_DEVIATIONS, SHOWN_MIXED = 10, 4, 8
@@ -42,7 +42,9 @@ def headline(report: FleetReport) -> str:
     first = f"{alike:,} of {report.compared:,} alike"
     if not report.outliers:
         mixed = sum(len(pool.mixed) for pool in report.pools)
-        return first + (f"; {counted(mixed, 'fact')} without a majority" if mixed else "; nobody deviates")
+        first += f"; {counted(mixed, 'fact')} without a majority" if mixed else "; nobody deviates"
+        shared = [finding for _, findings in common(report) for finding in findings if finding.certainty == "proven"]
+        return f"{first}; {shared[0].title} ({shared[0].certainty}, on {shared[0].nodes:,})" if shared else first
     return f"{first}; {sentence(report.outliers[0])}"
 
 
@@ -138,16 +140,19 @@ def finding_line(finding: FleetFinding) -> str:
     return f"{finding.source}: {finding.certainty} {finding.cause}{component}: {_cut(finding.title, 200)}"
 
 
+def common(report: FleetReport) -> list[tuple[Pool, tuple[FleetFinding, ...]]]:
+    """What is found on the majority of each pool: no mark of anyone, and a problem all the same."""
+    majorities = ((pool, next((each for each in pool.groups if each.is_majority), None)) for pool in report.pools)
+    return [(pool, group.findings) for pool, group in majorities if group is not None and group.findings]
+
+
 def _common(report: FleetReport) -> Iterator[tuple[str, str]]:
-    """What is found on the majority: no mark of anyone, and a problem all the same."""
-    for pool in report.pools:
-        majority: NodeGroup | None = next((each for each in pool.groups if each.is_majority), None)
-        if majority is not None and majority.findings:
-            yield "", ""
-            yield f"found on the {counted(len(majority.nodes), 'node')} of {pool.name} that are alike:", "heading"
-            for finding in majority.findings:
-                number = f" on {finding.nodes:,}" if finding.nodes != len(majority.nodes) else ""
-                yield f"  {finding_line(finding)}{number}", ""
+    for pool, findings in common(report):
+        yield "", ""
+        yield f"found on the {counted(pool.alike, 'node')} that are alike ({pool.name}):", "heading"
+        for finding in findings:
+            number = f" on {finding.nodes:,}" if finding.nodes != pool.alike else ""
+            yield f"  {finding_line(finding)}{number}", ""
 
 
 def _open(pool: Pool, verbose: bool, is_one_of_several: bool) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from gpuwhy.model.fleet import FleetReport, Outlier, Pool
-from gpuwhy.reports.fleet import after, counted, finding_line, headline, moment, pool_line
+from gpuwhy.reports.fleet import after, common, counted, finding_line, headline, moment, pool_line
 from gpuwhy.reports.fleet_names import folded
 from gpuwhy.reports.html.page import written
 
@@ -59,10 +59,11 @@ def render(report: FleetReport) -> str:
         ShownOutlier(each, folded(each.nodes, 24), tuple(map(finding_line, each.findings)))
         for each in report.outliers[:MOST_OUTLIERS]
     )
-    is_fine = report.compared > 0 and not report.outliers
+    shared = common(report)
     sections = {
         "matrix": ("Groups", matrices),
         "outliers": ("Outliers", outliers),
+        "shared": ("Found on the majority", shared),
         "job": ("Failed together", report.jobs),
         "missing": ("Without a snapshot", report.not_collected),
         "open": ("Without a majority, or not seen", any(pool.mixed or pool.unseen for pool in report.pools)),
@@ -70,7 +71,8 @@ def render(report: FleetReport) -> str:
     }
     context: dict[str, Any] = {
         "headline": headline(report),
-        "level": "fine" if is_fine else "likely" if any(each.findings for each in report.outliers) else "possible",
+        "level": _level(report),
+        "shared": tuple((pool.name, pool.alike, tuple(map(finding_line, findings))) for pool, findings in shared),
         "remark": f"{counted(report.nodes, 'node')}, {report.compared:,} with a snapshot, {report.failing:,} with a failure in their logs; {counted(report.facts, 'fact')} compared; {counted(report.judged, 'different host')} judged.",
         "matrices": matrices,
         "outliers": outliers,
@@ -84,6 +86,16 @@ def render(report: FleetReport) -> str:
     }  # fmt: skip
     shown = tuple((anchor, title) for anchor, (title, content) in sections.items() if content)
     return written("fleet.html.jinja", subject=report.folder, sections=shown, **context)
+
+
+def _level(report: FleetReport) -> str:
+    """How bad it is, as the style sheet calls it."""
+    if not report.compared:
+        return "unknown"
+    found = [*(each.findings for each in report.outliers), *(findings for _, findings in common(report))]
+    if any(finding.certainty != "possible" for findings in found for finding in findings):
+        return "likely"
+    return "possible" if report.outliers or any(found) else "fine"
 
 
 def _matrix(report: FleetReport, pool: Pool) -> Matrix:
