@@ -152,7 +152,7 @@ def _beside(diagnosis: Diagnosis) -> Iterator[Row]:
             yield Row(f"{title}: {other.cause} ({other.certainty.value}): {other.title}{more}", hang=2)
     if diagnosis.before:
         first, *earlier = diagnosis.before
-        yield Row(f"Not the cause: {first.statement}" + (f" (+{len(earlier)}, -v)" if earlier else _at(first)), hang=2)
+        yield Row(f"Not the cause: {first.statement}" + (f" (+{len(earlier)})" if earlier else _at(first)), hang=2)
 
 
 def _others(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
