@@ -10,6 +10,8 @@ import pytest
 from tests.cli.running import gpuwhy
 from tests.fit.models import write_kimi
 
+from gpuwhy.snapshot import Probe, Snapshot, Subject, write
+
 SEED = ("--gpu", "RTX PRO 6000 Blackwell", "--gpus", "8")
 
 
@@ -107,3 +109,37 @@ def test_the_search_is_in_the_document(kimi: str) -> None:
     jsonschema.Draft202012Validator(schema).validate(document)
     assert document["search"]["goal"] == "concurrency"
     assert all(each["verdict"] == "starts" for each in document["search"]["proposals"])
+
+
+def snapshot(folder: Path, *, held: int = 0) -> str:
+    """Of a host with eight of the GPUs, on the first of which a training job may hold memory."""
+    memory = 97887 << 20
+    gpus = [{"index": number, "name": "NVIDIA RTX PRO 6000 Blackwell Server Edition", "compute_capability": "12.0", "memory_total": memory} for number in range(8)]  # fmt: skip
+    processes = [{"gpu": 0, "pid": 9, "command": ["python", "train.py"], "memory": held}] if held else []
+    probes = (
+        Probe(name="gpus", status="ok", value={"gpus": gpus, "processes": processes}),
+        Probe(name="memory", status="ok", value={"total": 2 << 40, "available": 1 << 40}),
+    )
+    path = folder / "host.gpuwhy"
+    write(Snapshot(target=Subject("local", "here"), started=0.0, probes=probes), path)
+    return str(path)
+
+
+def test_a_snapshot_gives_the_gpus(kimi: str, tmp_path: Path) -> None:
+    flags = ("--engine", "sglang==0.5.23", "--tp", "8", "--mem-fraction-static", "0.88")
+    done = gpuwhy("fit", kimi, "--on", snapshot(tmp_path), *flags)
+    assert (done.status, done.err) == (0, "")
+    assert "8 x NVIDIA RTX PRO 6000 Blackwell" in " ".join(done.out.split())
+    taken = gpuwhy("fit", kimi, "--on", snapshot(tmp_path, held=40 << 30), *flags)
+    assert taken.status == 1
+    assert "other processes        40.00" in taken.out
+
+
+def test_what_a_place_cannot_tell_is_asked_for(kimi: str, tmp_path: Path) -> None:
+    done = gpuwhy("fit", kimi, "--on", snapshot(tmp_path))
+    assert done.status == 2
+    assert "--engine" in done.err
+    assert gpuwhy("fit", kimi, "--engine", "vllm==0.33.0").status == 2
+    assert gpuwhy("fit", "/nowhere/at/all", "--on", snapshot(tmp_path), "--engine", "vllm==0.33.0").status == 2
+    (tmp_path / "text.log").write_text("no snapshot")
+    assert "no snapshot" in gpuwhy("fit", kimi, "--on", str(tmp_path / "text.log")).err

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from gpuwhy.cli.failing import unusable
 from gpuwhy.cli.group import FAILURE
+from gpuwhy.cli.target_options import Reach, target_options
 
 if TYPE_CHECKING:
     from gpuwhy.fit.hardware import Hardware
@@ -23,9 +24,10 @@ MOST_GPUS = 100_000
 @click.command("fit", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
 @click.argument("where", metavar="MODEL")
 @click.argument("arguments", metavar="[ENGINE FLAGS]...", nargs=-1, type=click.UNPROCESSED)
-@click.option("--gpu", metavar="NAME", required=True, help="The GPU: 'RTX PRO 6000 Blackwell', '8 x H100', or a size: '96 GB'.")  # fmt: skip
+@click.option("--gpu", metavar="NAME", default="", help="The GPU: 'RTX PRO 6000 Blackwell', '8 x H100', or a size: '96 GB'.")  # fmt: skip
 @click.option("--gpus", "number", metavar="N", type=click.IntRange(1, MOST_GPUS), help="How many (default: as many as the settings ask for).")  # fmt: skip
-@click.option("--engine", metavar="NAME==VERSION", required=True, help="sglang==0.5.23, vllm==0.33.0")
+@click.option("--on", "where_on", metavar="WHERE", default="", help="A host (local, root@host, docker:NAME) or a snapshot (host.gpuwhy): its GPUs, what others hold of them, its memory; the engine that it has, and MODEL in a folder there.")  # fmt: skip
+@click.option("--engine", metavar="NAME==VERSION", default="", help="sglang==0.5.23, vllm==0.33.0 (with --on: what is installed there)")  # fmt: skip
 @click.option("--draft", metavar="FOLDER", type=click.Path(path_type=Path), help="The draft model, where its flag names no folder that is here.")  # fmt: skip
 @click.option("--taken", metavar="GIB", type=click.FloatRange(0, 10_000), default=0.0, help="What other processes hold on the fullest GPU.")  # fmt: skip
 @click.option("--host-memory", metavar="GB", type=click.FloatRange(1, 1_000_000), help="Memory of the host (default: 256, 512 and 1024 are judged).")  # fmt: skip
@@ -33,11 +35,13 @@ MOST_GPUS = 100_000
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
 @click.option("--verbose", is_flag=True, help="Where each number comes from, and every group of weights.")
+@target_options
 def command(
     where: str,
     arguments: tuple[str, ...],
     gpu: str,
     number: int | None,
+    where_on: str,
     engine: str,
     draft: Path | None,
     taken: float,
@@ -46,6 +50,7 @@ def command(
     form: str,
     output: Path | None,
     verbose: bool,
+    reach: Reach,
 ) -> int:
     """Whether MODEL starts, with how much cache, and what the engine prints when it does not.
 
@@ -58,8 +63,16 @@ def command(
     from gpuwhy.fit.results import Verdict
     from gpuwhy.reports.fit_writing import write
 
-    settings = _settings(engine, arguments)
-    model, hardware = _model(where, draft, settings), _hardware(gpu, number, settings, taken, host_memory)
+    place = _place(where_on, where, arguments, reach) if where_on else None
+    if place is None and not (gpu and engine):
+        unusable("--gpu and --engine are wanted, or --on with a host or a snapshot")
+    settings = _settings(engine or (place.engine if place else ""), arguments)
+    model = place.model if place and place.model else _model(where, draft, settings)
+    if place and place.hardware is None and not gpu:
+        unusable(f"{where_on} tells of no GPU: name it with --gpu")
+    hardware = place.hardware if place and place.hardware and not gpu else _hardware(gpu, number, settings, taken, host_memory)  # fmt: skip
+    if place:
+        hardware = _overridden(hardware, number, taken, host_memory)
     found = estimate(model, hardware, settings)
     searched = None
     if goal:
@@ -73,6 +86,46 @@ def command(
             raise
         unusable(f"{output}: {error.strerror}")
     return {Verdict.STARTS: 0, Verdict.FAILS: FAILURE, Verdict.CLOSE: TOO_CLOSE}[found.verdict]
+
+
+def _overridden(hardware: Hardware, number: int | None, taken: float, host_gb: float | None) -> Hardware:
+    """What was given by hand wins over what the host says."""
+    import msgspec
+
+    given: dict[str, Any] = {"gpus": number, "taken_gib": taken or None, "host_gib": host_gb * 1e9 / (1 << 30) if host_gb else None}  # fmt: skip
+    return msgspec.structs.replace(hardware, **{name: value for name, value in given.items() if value is not None})
+
+
+class _Place(NamedTuple):
+    """``engine`` as ``--engine`` takes it, "" when none is installed there."""
+
+    hardware: Hardware | None
+    engine: str
+    model: Model | None
+
+
+def _place(where_on: str, model: str, arguments: tuple[str, ...], reach: Reach) -> _Place:
+    """What the host or the snapshot gives. A MODEL that is a folder here is read here."""
+    from gpuwhy.fit.arguments import read_arguments
+    from gpuwhy.investigate.fitting import NoHardwareError, engine_version, facts_on, hardware_on
+    from gpuwhy.snapshot import SnapshotError
+    from gpuwhy.targets import TargetError
+
+    there = "" if Path(model).expanduser().exists() else model
+    speculation = read_arguments("sglang", "", arguments).speculation
+    try:
+        facts, found = facts_on(reach.target(where_on), reach.timeout, there, speculation.draft if speculation else "")
+    except TargetError as error:
+        reach.fail(where_on, error)
+    except (NoHardwareError, SnapshotError) as error:
+        unusable(str(error))
+    hardware = hardware_on(facts)
+    if there and found is None:
+        unusable(f"{model} is neither here nor readable on {where_on}: give a folder with its config.json")
+    installed = [f"{name}=={version}" for name in ("sglang", "vllm") if (version := engine_version(facts, name))]
+    service = str(facts.value("command") or "")
+    engine = next((each for each in installed if each.partition("==")[0] in service), installed[0] if installed else "")
+    return _Place(hardware, engine, found)
 
 
 def _settings(engine: str, arguments: tuple[str, ...]) -> Settings:

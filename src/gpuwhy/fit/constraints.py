@@ -10,11 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from msgspec import Struct
-
 from gpuwhy.fit.architecture import Architecture
 from gpuwhy.fit.hardware import Hardware
 from gpuwhy.fit.quantization import Format
+from gpuwhy.fit.results import Constraint
 from gpuwhy.fit.settings import Settings
 
 _BLOCK = re.compile(r"fp8 (\d{1,6})x(\d{1,6})")
@@ -26,14 +25,6 @@ _ONLY_ON: dict[str, tuple[tuple[int, ...], str]] = {
     "cutlass_mla": ((10,), ""),
     "flashmla": ((9, 10), ""),
 }  # fmt: skip
-
-
-class Constraint(Struct, frozen=True, kw_only=True):
-    """One that the settings break. ``flag``: what to change; ``message``: what the engine prints."""
-
-    flag: str
-    says: str
-    message: str
 
 
 def broken(shape: Architecture, settings: Settings, hardware: Hardware) -> tuple[Constraint, ...]:

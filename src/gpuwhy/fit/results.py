@@ -7,7 +7,6 @@ from enum import Enum
 from msgspec import Struct
 
 from gpuwhy.fit.amount import NOTHING, Amount
-from gpuwhy.fit.constraints import Constraint
 
 
 class Verdict(str, Enum):
@@ -48,6 +47,14 @@ class Check(Struct, frozen=True, kw_only=True):
         if self.margin.low >= 0:
             return Verdict.STARTS
         return Verdict.FAILS if self.margin.high < 0 else Verdict.CLOSE
+
+
+class Constraint(Struct, frozen=True, kw_only=True):
+    """One that the settings break. ``flag``: what to change; ``message``: what the engine prints."""
+
+    flag: str
+    says: str
+    message: str
 
 
 class Fraction(Struct, frozen=True, kw_only=True):

@@ -62,6 +62,11 @@ def rows(forecast: Forecast, verbose: bool = False) -> Iterator[Row]:
     for number, problem in enumerate(forecast.problems, 1):
         yield Row("")
         yield from _problem(number, problem, verbose)
+    if forecast.estimate is not None:
+        from gpuwhy.reports import fit  # its calculator is read only where there is an estimate
+
+        yield Row("")
+        yield from fit.chart(forecast.estimate)
     if forecast.unchecked:
         yield Row("")
         yield Row("Could not check (which is no pass)", style="heading")

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from gpuwhy.fit.results import Estimate
 from gpuwhy.investigate.checks.results import Forecast, Passed, Problem, Unchecked
 from gpuwhy.model.fact import Fact
 from gpuwhy.reports.document import Versioned, versions, written
@@ -22,6 +23,8 @@ class CheckDocument(Versioned, frozen=True, kw_only=True):
     passed: tuple[Passed, ...]
     unchecked: tuple[Unchecked, ...]
     facts: tuple[Fact, ...]
+    estimate: Estimate | None = None
+    """Of the service's memory; see docs/fit.md."""
 
 
 def render(forecast: Forecast) -> str:
@@ -34,6 +37,7 @@ def render(forecast: Forecast) -> str:
         passed=forecast.passed,
         unchecked=forecast.unchecked,
         facts=forecast.facts,
+        estimate=forecast.estimate,
     )
     return written(document)
 

@@ -48,7 +48,7 @@ def rows(found: Estimate, verbose: bool = False, searched: Search | None = None)
         yield Row("")
         yield from _search(searched)
     yield Row("")
-    yield from _chart(found)
+    yield from chart(found)
     yield Row("")
     yield from _settings(found)
     yield Row("")
@@ -113,7 +113,8 @@ def _refused(found: Estimate) -> Iterator[Row]:
             yield Row(plain(each.message), 4, "quote")
 
 
-def _chart(found: Estimate) -> Iterator[Row]:
+def chart(found: Estimate) -> Iterator[Row]:
+    """One GPU as a bar chart."""
     total = found.total_gib.expected
     yield Row(f"One GPU: {total:.2f} GiB, as CUDA counts them" + (f" (+/- {found.total_gib.high - total:.2f})" if found.total_gib.high > total + 0.01 else ""), style="heading")  # fmt: skip
     used = 0.0

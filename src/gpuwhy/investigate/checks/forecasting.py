@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from gpuwhy.diagnosis import completed, sign_literals
-from gpuwhy.investigate.checks import devices, driver, engines, host, pins, toolchain, torch
+from gpuwhy.investigate.checks import devices, driver, engines, host, memory, pins, toolchain, torch
 from gpuwhy.investigate.checks.binaries import Library, installed_libraries, libraries_run
 from gpuwhy.investigate.checks.plan import Plan, planned
 from gpuwhy.investigate.checks.results import Check, Forecast, Passed, Problem, Result, Unchecked
+from gpuwhy.investigate.fitting import Fit, fit_service, service_of
 from gpuwhy.investigate.source import Questioner
 from gpuwhy.investigate.target import SNAPSHOT_HEAD, Excerpts
 from gpuwhy.logs import facts_in, read_stream
@@ -45,7 +46,13 @@ CHECKS: tuple[Check, ...] = (
 OnProbe = Callable[[Probe], None]
 
 
-def forecast(where: str, facts: Facts, plan: Plan | None = None, libraries: tuple[Library, ...] = ()) -> Forecast:
+def forecast(
+    where: str,
+    facts: Facts,
+    plan: Plan | None = None,
+    libraries: tuple[Library, ...] = (),
+    source: Questioner | None = None,
+) -> Forecast:
     """What these facts, with the plan in the place of what it replaces, let expect. Raises PlanError."""
     result = planned(facts, plan or Plan())
     known = completed(result.facts)
@@ -53,13 +60,24 @@ def forecast(where: str, facts: Facts, plan: Plan | None = None, libraries: tupl
     for check in CHECKS:
         found += _asked(check, known)
     found += _asked(lambda facts: libraries_run(libraries, facts), known)
+    # a snapshot whose facts say nothing of a service, and a bare plan, have no memory to judge
+    fit = _fitted(known, source) if source is not None else None
+    found += _asked(lambda _: memory.memory_fits(fit), known)
     return Forecast(
         where=where,
         problems=_ordered(each for each in found if isinstance(each, Problem)),
         passed=tuple(each for each in found if isinstance(each, Passed)),
         unchecked=tuple(dict.fromkeys(each for each in found if isinstance(each, Unchecked))),
         facts=tuple(known),
+        estimate=fit.estimate if fit is not None else None,
     )
+
+
+def _fitted(facts: Facts, source: Questioner) -> Fit | None:
+    try:
+        return fit_service(facts, source)
+    except (TargetError, TypeError, ValueError, KeyError, AttributeError) as error:
+        return Fit(service=service_of(facts), why=f"it could not be computed: {error}"[:200])
 
 
 def _asked(check: Check, facts: Facts) -> list[Result]:
@@ -127,4 +145,4 @@ def _of_file(target: FileTarget, plan: Plan, given: Facts) -> Forecast:
 
 def _of_snapshot(snapshot: Snapshot, source: Questioner, where: str, plan: Plan, given: Facts) -> Forecast:
     libraries = installed_libraries(snapshot, source)
-    return forecast(where, facts_of(snapshot).merged(given), plan, libraries)
+    return forecast(where, facts_of(snapshot).merged(given), plan, libraries, source)

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 import msgspec
 
+from gpuwhy.fit.results import Estimate
 from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.fact import Fact, Facts, Unknown
 from gpuwhy.model.finding import Certainty
@@ -60,6 +61,8 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     unchecked: tuple[Unchecked, ...]
     facts: tuple[Fact, ...]
     notes: tuple[str, ...] = ()
+    estimate: Estimate | None = None
+    """Of the memory of the service's model, where its command and its config.json are known."""
 
     @property
     def is_examined(self) -> bool:
