@@ -114,6 +114,10 @@ def test_a_fleet_is_its_folder(tmp_path: Path) -> None:
     assert fleet.snapshot("gpu1").probes
     assert fleet.diagnose("gpu1").where.endswith(".gpuwhy")
     assert fleet.check("gpu1").where.endswith(".gpuwhy")
+    assert fleet.report().compared == 1
+    assert fleet.query("SELECT name FROM node WHERE status = 'ok'").rows == (("gpu1",),)
+    with pytest.raises(gpuwhy.UnusableError):
+        fleet.query("DROP TABLE node")
     with pytest.raises(gpuwhy.UnusableError, match="connection refused"):
         fleet.snapshot("gpu2")
     with pytest.raises(gpuwhy.UnusableError, match="has no node gpu3"):

@@ -20,6 +20,7 @@ import msgspec
 
 if TYPE_CHECKING:
     from gpuwhy.fleet.collecting import OnNode
+    from gpuwhy.fleet.query import Answer as QueryAnswer
     from gpuwhy.fleet.store import Node
     from gpuwhy.investigate.binaries import Question
     from gpuwhy.investigate.checks.results import Forecast
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from gpuwhy.knowledge.capability import ComputeCapability
     from gpuwhy.model.diagnosis import Diagnosis
     from gpuwhy.model.fact import Facts
+    from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
     from gpuwhy.snapshot import Probe, Snapshot
     from gpuwhy.source.answering import Asked
@@ -497,6 +499,28 @@ class Fleet:
         try:
             return read(self._file(node))
         except SnapshotError as error:
+            raise UnusableError(str(error)) from error
+
+    def report(self) -> FleetReport:
+        """What is alike and what is different among the nodes, as ``gpuwhy fleet report`` shows it."""
+        from gpuwhy.fleet.analysing import analyse
+        from gpuwhy.fleet.store import StoreError
+
+        try:
+            return analyse(self.folder)
+        except StoreError as error:
+            raise UnusableError(str(error)) from error
+
+    def query(self, sql: str, *, timeout: float = 20.0, limit: int = 100_000) -> QueryAnswer:
+        """The answer to a question in SQL, of ``gpuwhy fleet query``'s tables; what was not analysed yet is analysed first."""
+        from gpuwhy.fleet.query import QueryError, is_analysed, query
+        from gpuwhy.fleet.store import StoreError
+
+        try:
+            if not is_analysed(self.folder):
+                self.report()
+            return query(self.folder, sql, timeout, limit)
+        except (StoreError, QueryError) as error:
             raise UnusableError(str(error)) from error
 
     def _file(self, name: str) -> Path:

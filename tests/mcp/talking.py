@@ -70,7 +70,7 @@ async def _http(url: str, token: str) -> AsyncIterator[Any]:
     if hasattr(module, "streamable_http_client"):
         library = __import__("httpx2" if hasattr(module, "httpx2") else "httpx")
         async with (
-            library.AsyncClient(headers=headers, timeout=60, follow_redirects=True) as client,
+            library.AsyncClient(headers=headers, timeout=500, follow_redirects=True) as client,
             module.streamable_http_client(url, http_client=client) as streams,
         ):
             yield streams
