@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.docs.pages import ROOT, Shown, files_of
+from tests.fleet.generating import generate
 
 DATA = ROOT / "tests" / "data"
 SNAPSHOT = DATA / "snapshots" / "schema-0.1.json"
@@ -53,6 +54,8 @@ class Stage:
             ".venv/bin/gpuwhy": "gpuwhy",
         }
         _lay_out(folder)
+        if " incident" in page.read_text(encoding="utf-8"):
+            generate(folder / "incident", 3, 1, crashes=1)
         for name, text in files_of(page).items():
             (folder / name).write_text(text, encoding="utf-8")
 
@@ -67,8 +70,9 @@ class Stage:
         return command
 
     def run(self, shown: Shown) -> Done:
+        """What came of it; one that goes on for too long is a fault of the page, which should say that it is not run."""
         done = subprocess.run(
-            ["bash", "-o", "pipefail", "-c", self.typed(shown.command)],
+            ["timeout", "100", "bash", "-o", "pipefail", "-c", self.typed(shown.command)],
             cwd=self.folder,
             env={
                 **os.environ,
@@ -79,7 +83,6 @@ class Stage:
             },
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=100,
             check=False,
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
