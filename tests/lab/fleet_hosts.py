@@ -7,6 +7,7 @@ hosts does so from inside the namespace of :attr:`Fleet.control`.
 from __future__ import annotations
 
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -209,7 +210,7 @@ class Fleet:
 @contextmanager
 def fleet(folder: Path, patience: int = 3) -> Iterator[Fleet]:
     """A fleet without hosts, taken down at the end together with all that runs in it."""
-    made = Fleet(folder, f"gw{os.getpid() % 100000}", patience)
+    made = Fleet(folder, f"gw{secrets.token_hex(3)}", patience)
     try:
         yield made
     finally:

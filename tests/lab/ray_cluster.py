@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -91,7 +92,7 @@ class RayCluster:
 @contextmanager
 def ray_cluster(folder: Path, names: Sequence[str]) -> Iterator[RayCluster]:
     """A Ray that is up, taken down at the end."""
-    made = RayCluster(folder, f"gwr{os.getpid() % 100000}", names)
+    made = RayCluster(folder, f"gwr{secrets.token_hex(3)}", names)
     try:
         yield made
     finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import subprocess
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -169,7 +170,7 @@ def of_process(pid: int, file: str) -> bytes:
 @contextmanager
 def slurm_cluster(folder: Path, names: Sequence[str]) -> Iterator[SlurmCluster]:
     """A Slurm that is up, taken down at the end."""
-    made = SlurmCluster(folder, f"gws{os.getpid() % 100000}", names)
+    made = SlurmCluster(folder, f"gws{secrets.token_hex(3)}", names)
     try:
         made.up()
         yield made
