@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import msgspec
 
 from gpuwhy.fit.amount import Amount
@@ -49,6 +51,9 @@ def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: 
     elif verdict is Verdict.STARTS and not (ground.shape.is_complete and cache.bytes_per_token):
         verdict, decisive = Verdict.CLOSE, None
         reason = "what is known of it would fit, but config.json lacks a part of what it would take"
+    elif verdict is Verdict.STARTS and (doubt := _doubt(ground)):
+        verdict, decisive = Verdict.CLOSE, None
+        reason = f"by the rules that are known it would fit ({reason}), but {doubt}"
     elif verdict is Verdict.STARTS:
         verdict, reason = _with_host(reason, host, is_known=hardware.host_gib is not None)
         decisive = decisive if verdict is Verdict.STARTS else None
@@ -73,6 +78,23 @@ def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: 
         host=host,
         missing=tuple(dict.fromkeys(ground.missing)),
     )
+
+
+_OTHER_VENDORS = re.compile(r"\b(?:AMD|MI\d{3}X?|Instinct|Radeon|Gaudi\d?|Ascend|XPU|TPU)\b", re.IGNORECASE)
+_FIRST_V1 = 8
+"""vLLM 0.8 made its new engine the default; the one before measured its memory otherwise."""
+_MINOR = re.compile(r"v?0\.(\d{1,3})(?!\d)", re.ASCII)
+
+
+def _doubt(ground: Ground) -> str:
+    """Why no start is promised although the arithmetic says so: what it is based on was not read for this case."""
+    settings = ground.settings
+    if _OTHER_VENDORS.search(ground.hardware.gpu.name):
+        return "the kernels and work spaces of GPUs that are not NVIDIA's were not read"
+    minor = _MINOR.match(settings.version.strip()[:40])
+    if settings.engine == "vllm" and minor and int(minor[1]) < _FIRST_V1:
+        return "this release of vLLM divides the memory by older rules, which were not read: it leaves graphs out of its budget"  # fmt: skip
+    return ""
 
 
 def _widened(check: Check, by: float) -> Check:
