@@ -166,3 +166,15 @@ def test_a_rank_of_an_unknown_kind_does_not_outweigh_a_whole_command(judge_repor
     assert judge_report(ranked).findings[0].cause == "quantization-unsupported"
     tensor = text.replace("ValueError", "(Worker_TP3 pid=7) ERROR 11-29 10:00:00 [x.py:1] ValueError")
     assert judge_report(tensor).findings[0].cause == "parallel-size-invalid"
+
+
+def test_the_proposed_size_divides_all_that_the_model_has(judge_report: Judge, finding: Find) -> None:
+    """40 heads divide by 8; the blocks of 128 in 2816 columns only by 2: the next start would fail there."""
+    report = "ValueError: Total number of attention heads (40) must be divisible by tensor parallel size (16).\n"
+    assert names(finding(judge_report(report), "parallel-size-invalid"))["--tensor-parallel-size"] == "8"
+    model = {
+        "model.architectures": ["Qwen2ForCausalLM"], "model.model_type": "qwen2", "model.num_hidden_layers": 4, "model.hidden_size": 5120,
+        "model.num_attention_heads": 40, "model.num_key_value_heads": 8, "model.intermediate_size": 2816, "model.vocab_size": 1000,
+        "model.quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
+    }  # fmt: skip
+    assert names(finding(judge_report(report, model), "parallel-size-invalid"))["--tensor-parallel-size"] == "2"

@@ -127,7 +127,7 @@ def parallel_size_invalid(case: Case) -> Judgement:
             Link(_arithmetic(division, size), seen),
             Link("The check ends the start"),
         ),
-        evidence=tuple(each for each in (seen, shown, _calculated(division, size)) if each is not None),
+        evidence=tuple(each for each in (seen, shown, _calculated(case, division, size)) if each is not None),
         explains=case.explains(division.match),
         missing=_missing(case, size, certainty),
         rivals=("quantization-unsupported",) if certainty is not Certainty.PROVEN and not division.is_direct else (),
@@ -300,23 +300,42 @@ def _title(division: Division, size: Size | None) -> str:
     return f"The model does not divide by {named}"
 
 
-def _calculated(division: Division, size: Size | None) -> Evidence | None:
-    best = _best(division, size)
+def _calculated(case: Case, division: Division, size: Size | None) -> Evidence | None:
+    best = _best(case, division, size)
     if best is None:
         return None
     whole = _whole(division, size)
     return derived(f"{best} is the largest smaller size that fits{f': {whole} / {best} = {whole // best}' if whole else ''}", "arithmetic")  # fmt: skip
 
 
-def _best(division: Division, size: Size | None) -> int | None:
-    """The largest smaller size that divides, powers of two first."""
+def _best(case: Case, division: Division, size: Size | None) -> int | None:
+    """The largest smaller size that divides, powers of two first; all that the model is known to have, where it is known."""
     if size is None or size.at_least or division.is_count:
         return None
     whole = _whole(division, size)
     if whole is None:
         return None
     units = (whole,) if division.is_direct else (whole, whole // division.tile) if division.tile else (whole,)
-    return _parallel.dividing(min(size.value, _parallel.MOST), *units) or 1
+    best = _parallel.dividing(min(size.value, _parallel.MOST), *units) or 1
+    while best > 1 and not division.is_pipeline and _is_refused(case, best):
+        best = _parallel.dividing(best, *units) or 1
+    return best
+
+
+def _is_refused(case: Case, size: int) -> bool:
+    """Whether another of the model's dimensions does not divide by that size, as the calculator has it."""
+    config = {name: fact.value for name, fact in case.facts.group("model").items() if fact.value is not None}
+    if not config:
+        return False
+    from gpuwhy.fit.architecture import read_architecture
+    from gpuwhy.fit.constraints import broken
+    from gpuwhy.fit.hardware import hardware_of
+    from gpuwhy.fit.settings import Settings
+    from gpuwhy.knowledge.gpu_memory_sizes import memory_of
+
+    memory = memory_of("80 GB")
+    engine = "sglang" if case.engine == "sglang" else "vllm"
+    return memory is not None and bool(broken(read_architecture(config), Settings(engine=engine, tensor=size), hardware_of(memory, size)))  # fmt: skip
 
 
 def _component(case: Case, division: Division) -> str | None:
@@ -343,7 +362,7 @@ def _remedies(case: Case, division: Division, size: Size | None) -> tuple[Remedy
         return (Remedy(kind="flag", name="mpirun -n", value=ranks, summary=f"Start as many processes as the engine has ranks: mpirun -n {ranks}"), Remedy(kind="flag", name="--tp_size", value="number of processes", summary="Or build the engine for the number that is started", cost="a build", is_sure=False))  # fmt: skip
     engine = case.engine if case.engine in FLAGS else "vllm"
     tensor, pipeline, expert = FLAGS[engine]
-    best = _best(division, size)
+    best = _best(case, division, size)
     remedies = []
     if division.of_experts and expert and not division.is_direct:
         value = (
