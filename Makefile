@@ -10,7 +10,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 LOGS := tests/data/logs
 
-.PHONY: help install demo test check lint wheels score bench bench-source lab browser soak schema pages picture generality dist score-fit docs
+.PHONY: help install demo test check lint wheels score bench bench-source lab browser soak schema pages picture generality dist lab-soak score-fit docs
 
 help:
 	@echo 'make demo     set up, and diagnose a crash of SGLang from its log and from its journal'
@@ -26,6 +26,7 @@ help:
 	@echo 'make dist     wheel, sdist, gpuwhy.pyz and its wheelhouse, built and tried without a network'
 	@echo 'make docs     the site of docs/, into site/, without a network'
 	@echo 'make soak     randomised tests with their full counts'
+	@echo 'make lab-soak what of the lab takes long: real builds and package changes (as root)'
 	@echo 'make schema   write docs/*.schema.json'
 	@echo 'make picture  write docs/seed.svg'
 	@echo 'make pages    write docs/causes'
@@ -105,6 +106,10 @@ dist: $(INSTALLED)
 
 docs: $(INSTALLED)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --site-dir site
+
+lab-soak: $(INSTALLED)
+	tests/lab/setup
+	$(BIN)/pytest tests/lab -m 'lab and soak' -p no:cacheprovider
 
 soak: $(INSTALLED)
 	$(BIN)/pytest -m soak -n $(WORKERS)
