@@ -14,12 +14,13 @@ from gpuwhy.collector import serving
 from gpuwhy.fit.results import Verdict
 from gpuwhy.investigate.checks.forecasting import forecast
 from gpuwhy.investigate.checks.results import Forecast, Problem
-from gpuwhy.investigate.fitting import fit_service, hardware_on, model_on, service_of
+from gpuwhy.investigate.fitting import facts_on, fit_service, hardware_on, model_on, service_of
 from gpuwhy.model.fact import Facts
 from gpuwhy.reports.check import render
 from gpuwhy.reports.check_json import render as render_json
 from gpuwhy.snapshot.given import given
 from gpuwhy.targets import Ask, Reply
+from gpuwhy.targets.local import LocalTarget
 
 GPU = "NVIDIA RTX PRO 6000 Blackwell Server Edition"
 HOST: dict[str, Any] = {
@@ -159,3 +160,10 @@ def test_without_a_service_nothing_is_said() -> None:
     found = checked(given(HOST).facts)
     said = [each.what for each in found.passed] + [each.what for each in found.unchecked]
     assert not any("fits the memory" in each for each in said)
+
+
+def test_a_host_is_asked_over_one_connection_for_facts_and_model(kimi: str) -> None:
+    known, model = facts_on(LocalTarget(), 60, kimi)
+    assert model is not None
+    assert model.inventory.checkpoint_bytes == pytest.approx(KIMI_BYTES, rel=0.001)
+    assert isinstance(known.value("mem_total_bytes"), int)
