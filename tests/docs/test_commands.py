@@ -103,6 +103,8 @@ def _gpuwhy_calls(command: str) -> Iterator[list[str]]:
 
 
 def _parsed(words: list[str], shown: str) -> None:
+    if words[0] in ("--version", "--help"):
+        return
     command = group.get_command(click.Context(group), words[0])
     assert command is not None, shown
     try:
