@@ -15,8 +15,10 @@ from scripts import make_knowledge
 
 from gpuwhy.knowledge import (
     drivers,
+    engine_memory,
     dtypes,
     flashinfer,
+    gpu_memory_sizes,
     gpus,
     pins,
     switches,
@@ -29,7 +31,9 @@ from gpuwhy.knowledge import (
 
 TYPES: dict[str, type[msgspec.Struct]] = {
     "drivers": drivers.DriverTable,
+    "engine_memory": engine_memory.EngineMemoryTable,
     "flashinfer": flashinfer.FlashinferTable,
+    "gpu_memory_sizes": gpu_memory_sizes.GpuMemoryTable,
     "gpus": gpus.GpuTable,
     "number_formats": dtypes.NumberFormats,
     "pins": pins.PinTable,

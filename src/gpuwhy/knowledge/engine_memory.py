@@ -41,6 +41,7 @@ class SglangMemory(Struct, frozen=True):
     loads_in_threads: bool
     names_minimum: bool
     """Its failure names the smallest fraction that would do."""
+    provenance: str
 
 
 class VllmMemory(Struct, frozen=True):
@@ -60,9 +61,10 @@ class VllmMemory(Struct, frozen=True):
     swap_gib: int
     names_device: bool
     misspells_models: bool
+    provenance: str
 
 
-class _Table(Struct, frozen=True):
+class EngineMemoryTable(Struct, frozen=True):
     sglang: tuple[SglangMemory, ...]
     vllm: tuple[VllmMemory, ...]
 
@@ -77,8 +79,8 @@ class Reading(Struct, frozen=True):
 
 
 @functools.cache
-def _table() -> _Table:
-    return read_table("engine_memory", _Table)
+def _table() -> EngineMemoryTable:
+    return read_table("engine_memory", EngineMemoryTable)
 
 
 def sglang_memory(version: str) -> tuple[SglangMemory, Reading]:

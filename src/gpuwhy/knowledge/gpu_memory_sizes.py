@@ -34,13 +34,13 @@ class GpuMemory(Struct, frozen=True):
     provenance: str
 
 
-class _Table(Struct, frozen=True):
+class GpuMemoryTable(Struct, frozen=True):
     gpus: tuple[GpuMemory, ...]
 
 
 @functools.cache
 def _known() -> dict[str, GpuMemory]:
-    return {row.name.lower(): row for row in read_table("gpu_memory_sizes", _Table).gpus}
+    return {row.name.lower(): row for row in read_table("gpu_memory_sizes", GpuMemoryTable).gpus}
 
 
 def memory_of(name: str) -> GpuMemory | None:

@@ -56,7 +56,8 @@ def brief_rows(source: SourceAnswer, told: Collection[str] = ()) -> Iterator[Row
     places = list(_telling_places(source, told))
     agreement = source.replay.agreement if source.replay is not None else ""
     if places:
-        yield Row(f"installed source: {'; '.join(places)}", 2, "note", 2)
+        replayed = "; replayed with the facts of this host: it is reached" if agreement == "same" else ""
+        yield Row(f"installed source: {'; '.join(places)}{replayed}", 2, "note", 2)
     if source.replay is not None and agreement in _DECIDED and agreement != "same":
         yield Row(_verdict(source.replay), 2, hang=2)
     for sentence in source.disagreements[:_FEW]:
