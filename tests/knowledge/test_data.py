@@ -15,8 +15,8 @@ from scripts import make_knowledge
 
 from gpuwhy.knowledge import (
     drivers,
-    engine_memory,
     dtypes,
+    engine_memory,
     flashinfer,
     gpu_memory_sizes,
     gpus,

@@ -23,7 +23,7 @@ def container_state(
     container = container_of(request, notes, unit, candidates)
     notes.subject = container.subject
     try:
-        value = (pods if container.engine == KUBERNETES else states).state_of(container, notes)
+        value = pods.state_of(container, notes) if container.engine == KUBERNETES else states.state_of(container, notes)
     except Denied:
         if container.engine != KUBERNETES:
             notes.deny("the containers of %s" % container.engine, *joining(container.engine))
