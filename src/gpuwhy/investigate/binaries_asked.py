@@ -189,9 +189,11 @@ def _told(loading: Loading | None) -> str:
     )
 
 
-def judged_again(incident: Incident, judgement: Judgement, facts: Facts, more: Facts, record: Record) -> Judgement:
-    """The judgement by ``facts``, of which ``more`` came from binaries; the record tells what they changed."""
-    with record.step("which causes fit, knowing what the binaries hold", f"{len(more)} facts of binaries") as step:
+def judged_again(
+    incident: Incident, judgement: Judgement, facts: Facts, more: Facts, record: Record, whence: str = "of binaries"
+) -> Judgement:
+    """The judgement by ``facts``, of which ``more`` were asked for after a first one; the record tells what they changed."""
+    with record.step(f"which causes fit, knowing the facts {whence}", f"{len(more)} facts {whence}") as step:
         again = judge(incident, completed(facts))
         step.found = _leader(again)
         step.changed = "" if _leader(again) == _leader(judgement) else f"before: {_leader(judgement)}"

@@ -213,7 +213,32 @@ def _hub_caches(facts: Facts) -> tuple[str, ...]:
     return tuple(dict.fromkeys(root for root in roots if root.startswith("/")))
 
 
+class Described(msgspec.Struct, frozen=True):
+    """What the files of a model on the target say: config.json, its quantisation in a file of its own, bytes of all weights."""
+
+    folder: str
+    config: dict[str, object]
+    quantization: object | None = None
+    total_bytes: int = 0
+
+
+def described_on(source: Questioner, named: str, facts: Facts) -> Described | None:
+    """The files of a model in a folder of the target, or in its cache of the hub. None when no usable config.json can be read."""
+    return _described(source, _folder_of(source, named, facts))
+
+
 def _read(source: Questioner, folder: str) -> Model | None:
+    found = _described(source, folder)
+    if found is None:
+        return None
+    shape = read_architecture(found.config, found.quantization)
+    inventory = computed_inventory(shape)
+    if found.total_bytes:
+        inventory = scaled_inventory(inventory, float(found.total_bytes), inventory.largest_file_bytes)
+    return Model(name=PurePosixPath(folder).name, shape=shape, inventory=inventory)
+
+
+def _described(source: Questioner, folder: str) -> Described | None:
     from gpuwhy.targets import Ask
 
     if not folder.startswith("/"):
@@ -227,15 +252,11 @@ def _read(source: Questioner, folder: str) -> Model | None:
     config = _json(texts[0])
     if config is None:
         return None
-    shape = read_architecture(config, _json(texts[1]))
-    inventory = computed_inventory(shape)
     total = _TOTAL.search(texts[2][:_LARGEST_TEXT])
-    if total and int(total[1]):
-        inventory = scaled_inventory(inventory, float(total[1]), inventory.largest_file_bytes)
-    return Model(name=PurePosixPath(folder).name, shape=shape, inventory=inventory)
+    return Described(folder, config, _json(texts[1]), int(total[1]) if total else 0)
 
 
-def _json(text: str) -> object | None:
+def _json(text: str) -> dict[str, object] | None:
     try:
         found: object = msgspec.json.decode(text[:_LARGEST_TEXT].encode("utf-8", "replace")) if text else None
     except (msgspec.DecodeError, RecursionError):

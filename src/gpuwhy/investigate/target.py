@@ -13,6 +13,7 @@ from gpuwhy.investigate.concluding import conclude
 from gpuwhy.investigate.examined_service import notes_on_named, notes_on_services
 from gpuwhy.investigate.log import diagnose_logs, judged
 from gpuwhy.investigate.log_files import log_files, log_owner
+from gpuwhy.investigate.model_asked import model_facts
 from gpuwhy.investigate.preparing import prepare
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner, confirmed
@@ -148,6 +149,10 @@ def _diagnosed(
     if len(of_binaries):
         facts = facts.merged(of_binaries).merged(given or Facts())
         judgement = judged_again(incident, judgement, facts, of_binaries, record)
+    of_model = model_facts(judgement, completed(facts), source, record, is_kept=isinstance(source, Session))
+    if len(of_model):
+        facts = facts.merged(of_model).merged(given or Facts())
+        judgement = judged_again(incident, judgement, facts, of_model, record, "of the model")
     judgement = confirmed(judgement, source, record)
     # read only where there is a target to ask: a log alone does not wait for these modules
     from gpuwhy.investigate.agreeing import weighed, with_proof
