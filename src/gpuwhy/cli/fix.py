@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--grace", type=click.FloatRange(0, 3600), metavar="SECONDS", help="How long the service must stay up; by default longer than its last life.")  # fmt: skip
 @click.option("--start", type=click.FloatRange(1, 7200), default=900.0, show_default=True, metavar="SECONDS", help="How long the service may take to come up.")  # fmt: skip
 @click.option("--build", "is_building", is_flag=True, help="Before the change, also compile a module with it and launch a kernel (up to 3 minutes).")  # fmt: skip
+@click.option("--patch", "patch_file", metavar="FILE", help="For a remedy that patches installed source: write the patch, with who else uses the value.")  # fmt: skip
 @click.option("--finish", metavar="ID", type=click.IntRange(1), help="Go on with a change that was interrupted.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @target_options
@@ -52,6 +54,7 @@ def command(
     grace: float | None,
     start: float,
     is_building: bool,
+    patch_file: str | None,
     finish: int | None,
     form: str,
     reach: Reach,
@@ -77,6 +80,8 @@ def command(
             with Site(host) as site:
                 return _finished(site, finish, trying, form)
         diagnosis = diagnosed(where, unit, reach)
+        if patch_file is not None:
+            return _patch_written(diagnosis, host, wanted, patch_file)
         return _fixed(diagnosis, host, wanted, is_applied=is_applied, yes=yes, trying=trying, form=form)
     except TargetError as error:
         unreachable(str(error))
@@ -143,6 +148,31 @@ def _fixed(
         answer.tell(fix.what_next(host.name, diagnosis.incident.unit, offered[number]))
     answer.end(choice, result)
     return _status(result)
+
+
+def _patch_written(diagnosis: Diagnosis, host: HostTarget, wanted: str, file: str) -> int:
+    """The patch of the remedy that was named, or of the first that is one, as a file on this machine."""
+    from gpuwhy.remedies.applying.fixing import choices
+    from gpuwhy.remedies.applying.site import Site
+    from gpuwhy.remedies.applying.source_patch import NoPatchError, source_patch
+    from gpuwhy.reports.writing import save
+
+    offered = choices(diagnosis)
+    number = number_of(wanted, offered) if wanted else None
+    chosen = [
+        each.remedy for each in offered if each.number == number or (number is None and each.remedy.kind == "patch")
+    ]
+    if not chosen:
+        unusable("no remedy of this failure patches installed source")
+    try:
+        with Site(host) as site:
+            save(source_patch(chosen[0], diagnosis, site), Path(file))
+    except NoPatchError as error:
+        unusable(str(error))
+    except OSError as error:
+        unusable(f"{file}: {error.strerror}")
+    click.echo(f"gpuwhy: {file}: nothing was changed; on {host.name}: patch -p0 < {file}", err=True)
+    return FAILURE
 
 
 def number_of(wanted: str, offered: tuple[Choice, ...]) -> int | None:

@@ -6,6 +6,7 @@ import shlex
 import time
 from collections.abc import Iterable, Iterator, Mapping
 
+from gpuwhy.knowledge.source_edits import edit_of
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.remedies.applying.fixing import Choice, Tried
 from gpuwhy.remedies.applying.plan import NotApplied, Plan, Restart
@@ -96,6 +97,8 @@ def _not_applied(choice: Choice, reason: NotApplied) -> Iterator[Row]:
         yield Row("by hand:", 2, "note")
         for command in reason.instead:
             yield Row(command, 4, "command")
+    if choice.remedy.kind == "patch" and edit_of(choice.remedy.name) is not None:
+        yield Row("--patch FILE writes it down, made from the file that is installed there", 2, "note", 2)
     if choice.remedy.cost:
         yield Row(f"cost: {choice.remedy.cost}; risk {choice.remedy.risk}", 2, "note", 2)
     for limit in choice.remedy.limits:
