@@ -93,7 +93,7 @@ bench-source: $(INSTALLED)
 
 lab: $(INSTALLED)
 	tests/lab/setup
-	$(BIN)/pytest tests/lab -m 'lab and not soak' -p no:cacheprovider
+	$(BIN)/pytest tests/lab -m 'lab and not soak' -p no:cacheprovider --durations=12
 
 browser: $(INSTALLED)
 	tests/browser/setup

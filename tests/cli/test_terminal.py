@@ -149,7 +149,8 @@ def test_a_followed_log_is_told_of_until_it_is_interrupted(tmp_path: Path) -> No
     told = tmp_path / "told"
     with told.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "gpuwhy", "diagnose", str(log), "--follow", "--format", "oneline"],
+            # whoever starts the tests in the background has an interrupt ignored, and children inherit that
+            ["env", "--default-signal=INT", sys.executable, "-m", "gpuwhy", "diagnose", str(log), "--follow", "--format", "oneline"],
             stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
         )  # fmt: skip
         assert process.stderr is not None

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.lab import engines
@@ -93,6 +94,11 @@ def test_a_crash_loop_is_examined_whatever_it_does_at_the_moment(docker: Engine)
     assert examined.facts["container.exit_code"] == 7
 
 
+def printed(log: dict[str, Any]) -> list[str]:
+    """The lines of a container's log; those of its two streams come in an order that the engine does not promise."""
+    return [entry[5] for entry in log["entries"]]
+
+
 def test_a_running_container_is_seen_from_inside_and_outside_and_left_as_it_was(docker: Engine, tmp_path: Path) -> None:
     files, processes = files_of(docker, "lab-running"), processes_of(docker, "lab-running")
     kept = tmp_path / "running.gpuwhy"
@@ -108,7 +114,7 @@ def test_a_running_container_is_seen_from_inside_and_outside_and_left_as_it_was(
     assert probes["system"]["subject"] == "container:docker:lab-running"
     assert probes["host.system"]["subject"] == "host"
     assert probes["system"]["value"]["host"] != probes["host.system"]["value"]["host"]
-    assert next(entry[5] for entry in probes["container_log"]["value"]["entries"]) == "serving"
+    assert "serving" in printed(probes["container_log"]["value"])
 
 
 def test_a_cut_in_the_middle_leaves_no_process_inside(docker: Engine, tmp_path: Path) -> None:
@@ -135,7 +141,7 @@ def test_a_secret_of_the_environment_is_one_token_in_log_and_inspect(docker: Eng
     token = probes["container_state"]["variables"]["HF_TOKEN"]
     assert token.startswith("<redacted:")
     assert probes["environment"]["variables"]["HF_TOKEN"] == token
-    assert probes["container_log"]["entries"][1][5] == token
+    assert token in printed(probes["container_log"])
 
 
 def test_without_python_inside_the_outside_is_examined(docker: Engine) -> None:

@@ -147,8 +147,10 @@ def test_an_interrupt_ends_the_run_and_keeps_what_came(hosts: Fleet, tmp_path: P
     out = tmp_path / "fleet"
     arguments = ["fleet", "collect", "gpu[001-003],gpu016", "-o", str(out), "--timeout", "100"]
     process = subprocess.Popen(
-        hosts.command(*arguments), env=hosts.environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
-    )
+        # whoever starts the tests in the background has an interrupt ignored, and children inherit that
+        ["env", "--default-signal=INT", *hosts.command(*arguments)],
+        env=hosts.environment(), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+    )  # fmt: skip
     index = out / "index.sqlite"
     wait_for(lambda: index.exists() and len(rows(out)) == 3, 60, "the good ones are there")
     process.send_signal(signal.SIGINT)
@@ -190,6 +192,7 @@ def test_an_inventory_names_hosts_and_how_to_reach_them(hosts: Fleet, tmp_path: 
     assert snapshots(out) == {"node001", "node002"}, ended.stderr
 
 
+@pytest.mark.soak  # minutes of key exchange
 def test_two_hundred_hosts(tmp_path: Path) -> None:
     """Recorded answers: how soon 200 collectors get through on two cores says nothing about the fleet."""
     from benchmarks.bench_fleet import recorded

@@ -64,7 +64,8 @@ def test_a_unit_is_followed_and_its_failure_fits_one_screen(fresh_host: GpuHost,
     told, said = tmp_path / "told", tmp_path / "said"
     with told.open("wb") as out, said.open("wb") as errors:
         process = subprocess.Popen(
-            command(fresh_host, "--follow", "--format", "oneline"),
+            # whoever starts the tests in the background has an interrupt ignored, and children inherit that
+            ["env", "--default-signal=INT", *command(fresh_host, "--follow", "--format", "oneline")],
             stdout=out, stderr=errors, stdin=subprocess.DEVNULL, env=environment(fresh_host),
         )  # fmt: skip
     try:

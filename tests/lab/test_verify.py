@@ -86,6 +86,7 @@ def test_what_the_build_shows_refutes_a_remedy_and_speaks_against_the_diagnosis(
     assert [step["question"] for step in document["tried"]][-1] == f"does {REMEDY} help (build)"
 
 
+@pytest.mark.soak  # minutes of compiling
 def test_a_remedy_is_verified_up_to_the_build_without_changing_anything(host: GpuHost) -> None:
     """What 13.2 builds in the place of 12.8 needs 13's runtime library: the trial loads what it built, so it would tell."""
     host.write(
