@@ -16,10 +16,9 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
+from mcp import ClientSession
 from mcp.client import streamable_http
 from mcp.client.stdio import StdioServerParameters, stdio_client
-
-from mcp import ClientSession
 
 Call = tuple[str, dict[str, Any]]
 Session = dict[str, Any]
