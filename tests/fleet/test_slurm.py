@@ -55,7 +55,7 @@ def test_without_words_the_default_partition_is_meant(commands: Path) -> None:
 
 
 def test_nodes_that_would_only_wait_are_rows(commands: Path) -> None:
-    stand_in(commands, "srun", "cat > /dev/null; echo '0: gpuwhy-node gpu1'; echo '0: hello'; echo '0: gpuwhy-end 0'; echo '1: gpuwhy-node gpu2'; echo '1: half'; echo 'srun: error: gpu2: task 1: Killed' >&2; exit 137")  # fmt: skip
+    stand_in(commands, "srun", "cat > /dev/null; echo '0: gpuwhy-node gpu1;'; echo '0: hello'; echo '0: gpuwhy-end 0;'; echo '1: gpuwhy-node gpu2;'; echo '1: half'; echo 'srun: error: gpu2: task 1: Killed' >&2; exit 137")  # fmt: skip
     kept = Kept()
     slurm = Slurm()
     slurm.run([*slurm.nodes(), "gpu9"], Payload("true", b"program", 5.0), Pace(), kept)
@@ -69,7 +69,7 @@ def test_nodes_that_would_only_wait_are_rows(commands: Path) -> None:
 
 
 def test_one_node_that_fails_the_step_does_not_take_the_others_along(commands: Path) -> None:
-    script = 'case "$*" in *gpu2*) echo "srun: error: Unable to create step: gpu2 is not there" >&2; exit 1;; esac\nfor n in 1; do echo "0: gpuwhy-node gpu1"; echo "0: gpuwhy-end 0"; done'
+    script = 'case "$*" in *gpu2*) echo "srun: error: Unable to create step: gpu2 is not there" >&2; exit 1;; esac\nfor n in 1; do echo "0: gpuwhy-node gpu1;"; echo "0: gpuwhy-end 0;"; done'
     stand_in(commands, "srun", script)
     kept = Kept()
     Slurm().run(["gpu1", "gpu2"], Payload("true", b"", 5.0), Pace(), kept)
@@ -77,9 +77,23 @@ def test_one_node_that_fails_the_step_does_not_take_the_others_along(commands: P
     assert (kept.ends["gpu2"].status, "gpu2 is not there" in kept.ends["gpu2"].reason) == ("failed", True)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 12, 19, 64, 727, 728, 1024])
+def test_what_srun_cuts_into_pieces_is_whole_again(commands: Path, tmp_path: Path, size: int) -> None:
+    """As Slurm 22.05 sends what a task left behind at its end: pieces of one size, a newline after each that has none."""
+    sent = b"".join(b"gpuwhy:" + bytes([65 + index]) * (720 - index) + b"\n" for index in range(4))
+    said = b"gpuwhy-node gpu1;\n" + sent + b"gpuwhy-end 0;\n"
+    pieces = [said[at : at + size] for at in range(0, len(said), size)]
+    lines = [line for piece in pieces for line in piece.removesuffix(b"\n").split(b"\n")]
+    (tmp_path / "said").write_bytes(b"".join(b"0: " + line + b"\n" for line in lines))
+    stand_in(commands, "srun", f"cat {tmp_path}/said")
+    kept = Kept()
+    Slurm().run(["gpu1"], Payload("true", b"", 5.0), Pace(), kept)
+    assert kept.ends == {"gpu1": Ended("gpu1", sent.rstrip(b"\n"))}
+
+
 def test_a_step_that_hangs_is_given_up(commands: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gpuwhy.fleet.engines.slurm._IMMEDIATE", 0)
-    stand_in(commands, "srun", "echo '0: gpuwhy-node gpu1'; exec sleep 60")
+    stand_in(commands, "srun", "echo '0: gpuwhy-node gpu1;'; exec sleep 60")
     kept = Kept()
     Slurm().run(["gpu1", "gpu2"], Payload("true", b"", 1.0), Pace(), kept)
     assert {name: end.status for name, end in kept.ends.items()} == {"gpu1": "timed out", "gpu2": "timed out"}

@@ -1,10 +1,13 @@
 """Slurm: one task a node through srun, in a partition, in the allocation that it is called in, or beside a running job.
 
-    0: gpuwhy-node gpu017
+    0: gpuwhy-node gpu017;
     0: gpuwhy:eNq...
-    0: gpuwhy-end 0
+    0: gpuwhy-end 0;
 
-srun marks every line with the number of its task (``--label``); which node that is the task itself says first.
+srun marks every line with the number of its task (``--label``); which node that is the task itself says first. Not every
+line is one that the task wrote: what a node's slurmstepd still holds when the task ends it sends in pieces of 1,024 bytes,
+and srun ends each piece with a newline of its own (measured with Slurm 22.05.8: one task in twenty on a busy machine). So
+lines of srun's are put together again, and taken apart where gpuwhy's own words stand, which Base64 cannot contain.
 """
 
 from __future__ import annotations
@@ -22,13 +25,18 @@ from typing import IO
 
 import msgspec
 
+from gpuwhy.collector.framing import MARK
 from gpuwhy.fleet.engines.interface import Ended, FleetError, Pace, Payload, Watcher
 from gpuwhy.fleet.engines.words import of_task
 from gpuwhy.fleet.store import FAILED, REFUSED, TIMED_OUT, UNREACHABLE
 
 _LABELLED = re.compile(rb"^ {0,9}(\d{1,9}): ?(.*)\Z", re.DOTALL)
 
-_NODE, _END = b"gpuwhy-node ", b"gpuwhy-end "
+_NODE, _END = re.compile(rb"gpuwhy-node ([^;\s]{1,255});"), re.compile(rb"gpuwhy-end (\d{1,3});\Z")
+"""What each task says first and last; the semicolon tells where it is whole."""
+
+_LONGEST_WORD = 300
+"""Bytes: more than any of the two takes."""
 
 _UNUSABLE = re.compile(
     r"^(?:down|drain|drng|fail|unk|boot|power|inval|perf|plan|maint|reboot|no_respond)|\*$", re.IGNORECASE
@@ -120,7 +128,7 @@ class Slurm:
         def keep(task: _Task) -> None:
             if task.node in nodes and task.node not in kept:
                 kept.add(task.node)
-                watcher.ended(Ended(task.node, b"\n".join(task.output)))
+                watcher.ended(Ended(task.node, task.output()))
 
         step.run(keep)
         if not step.tasks and len(nodes) > 1 and not step.is_over:
@@ -135,7 +143,7 @@ class Slurm:
 
     def _command(self, nodes: Sequence[str], payload: Payload) -> list[str]:
         count = len(nodes)
-        line = f"echo {_NODE.decode()}$SLURMD_NODENAME; ({payload.line}); echo {_END.decode()}$?"
+        line = f'echo "gpuwhy-node $SLURMD_NODENAME;"; ({payload.line}); echo "gpuwhy-end $?;"'
         minutes = math.ceil((payload.limit + 60) / 60)
         placed = (
             [f"--jobid={self._job}", "--overlap"]
@@ -165,9 +173,26 @@ class _Task(msgspec.Struct):
     """What one task of a step wrote until now. ``exit_status`` is None until it said that it ended."""
 
     node: str = ""
-    output: list[bytes] = []
+    pieces: list[bytes] = []
+    recent: bytes = b""
     errors: list[bytes] = []
     exit_status: int | None = None
+
+    def take(self, piece: bytes) -> None:
+        """One line of srun's, which may be the end of one that the task wrote, or its middle."""
+        self.recent = self.recent[-_LONGEST_WORD:] + piece
+        self.pieces.append(piece)
+        if not self.node and (named := _NODE.search(self.recent)):
+            self.node = named[1].decode("utf-8", "replace")
+            self.recent = self.recent[named.end() :]
+            self.pieces = [self.recent]
+        if ended := _END.search(self.recent):
+            self.exit_status = int(ended[1])
+
+    def output(self) -> bytes:
+        """What the task wrote, line by line as it did."""
+        before, *framed = _END.sub(b"", b"".join(self.pieces)).split(MARK)
+        return b"\n".join([*filter(None, [before]), *(MARK + line for line in framed)])
 
 
 class _Step:
@@ -222,15 +247,11 @@ class _Step:
             return
         task = self.tasks.setdefault(int(labelled[1]), _Task())
         said = labelled[2]
-        if is_output and not task.node and said.startswith(_NODE):
-            task.node = said[len(_NODE) :].decode("utf-8", "replace").strip()
-        elif is_output and said.startswith(_END) and said[len(_END) :].strip().isdigit():
-            task.exit_status = int(said[len(_END) :])
+        if is_output:
+            task.take(said)
             if task.exit_status == 0:
                 self._on_success(task)
-                task.output.clear()
-        elif is_output:
-            task.output.append(said)
+                task.pieces.clear()
         elif len(task.errors) < 100:
             task.errors.append(said)
 
@@ -256,7 +277,7 @@ def _ended(node: str, task: _Task | None, step: _Step) -> Ended:
     if task is None:
         status = TIMED_OUT if step.is_over else UNREACHABLE if "ode fail" in said else FAILED
         return Ended(node, b"", status, f"its task did not start: {said}" if said else "its task did not start")
-    output = b"\n".join(task.output)
+    output = task.output()
     if task.exit_status is None:
         return Ended(node, output, TIMED_OUT if step.is_over else FAILED, said or "its task did not end in time")
     return Ended(node, output, *of_task(task.exit_status, b"\n".join(task.errors).decode("utf-8", "replace")))
