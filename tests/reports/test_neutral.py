@@ -13,6 +13,8 @@ from gpuwhy.reports.neutral import escaped_for_json
 
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 INVISIBLE = "\u200b\u200c\u200d\u2060\ufeff\ufff9\ufffa\ufffb"
+TAGS = "\U000e0001\U000e0041\U000e007f\U000e0100\U000e01ef\ufe00\u034f\u115f\u1160\u3164\uffa0\xad\u180e"
+"""Nobody sees them, and a model reads them."""
 BREAKING = "\u2028\u2029\x85"
 
 
@@ -24,7 +26,7 @@ def test_every_control_character_is_written_out() -> None:
 
 
 def test_every_character_that_reorders_hides_or_breaks_is_written_out() -> None:
-    for character in BIDIRECTIONAL + INVISIBLE + BREAKING:
+    for character in BIDIRECTIONAL + INVISIBLE + TAGS + BREAKING:
         assert character not in plain(character)
         assert plain(character).isascii()
 
@@ -36,6 +38,7 @@ def test_a_lone_surrogate_can_be_printed() -> None:
 def test_tabs_become_blanks_and_ordinary_text_stays() -> None:
     assert plain("a\tb") == "a    b"
     assert plain("sm_120a — Überlauf, 显存不足, 🔥") == "sm_120a — Überlauf, 显存不足, 🔥"
+    assert plain("❤\ufe0f") == "❤\ufe0f"
 
 
 @given(st.text(alphabet=st.characters()))

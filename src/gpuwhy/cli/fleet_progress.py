@@ -9,7 +9,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
+from gpuwhy.cli.progress import can_overwrite, overwrite
 from gpuwhy.reports import plain
+from gpuwhy.reports.columns import cut
 
 if TYPE_CHECKING:
     from gpuwhy.fleet.store import Node
@@ -25,7 +27,7 @@ class FleetProgress:
 
     def __init__(self, total: int, stream: TextIO, every: float) -> None:
         self._total, self._stream, self._every = total, stream, every
-        self._is_terminal = stream.isatty()
+        self._is_terminal = can_overwrite(stream)
         self._begun: dict[str, float] = {}
         self._counts: dict[str, int] = {}
         self._lock = threading.Lock()
@@ -50,7 +52,7 @@ class FleetProgress:
         text = f"{done} of {self._total} done" + (f" ({kinds})" if kinds else "")
         if begun:
             now = time.monotonic()
-            slowest = ", ".join(f"{plain(name)[:40]} {now - since:.0f} s" for name, since in begun[:SLOWEST])
+            slowest = ", ".join(f"{cut(plain(name), 40)} {now - since:.0f} s" for name, since in begun[:SLOWEST])
             text += f", {len(begun)} under way, slowest {slowest}"
         return text
 
@@ -61,20 +63,22 @@ class FleetProgress:
         self._over.set()
         self._thread.join()
         if self._is_terminal:
-            self._stream.write("\r\x1b[2K")
-            self._stream.flush()
+            overwrite("", self._stream)
 
     def _show_until_over(self) -> None:
         while not self._over.wait(self._every):
             text = self.line()
-            self._stream.write(f"\r\x1b[2K{text[:160]}" if self._is_terminal else f"gpuwhy: {text}\n")
-            self._stream.flush()
+            if self._is_terminal:
+                overwrite(text, self._stream)
+            else:
+                self._stream.write(f"gpuwhy: {text}\n")
+                self._stream.flush()
 
 
 @contextmanager
 def shown_fleet(total: int, every: float | None = None) -> Iterator[FleetProgress]:
     """Shows progress until the block is left; ``every`` are the seconds between two showings."""
-    terminal = sys.stderr.isatty()
+    terminal = can_overwrite(sys.stderr)
     progress = FleetProgress(total, sys.stderr, every or (ON_TERMINAL if terminal else IN_LOG))
     progress.start()
     try:

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from gpuwhy.reports import plain
+from gpuwhy.reports.columns import cut
 
 if TYPE_CHECKING:
     from gpuwhy.snapshot.document import Probe
 
 
-def _overwrite(line: str) -> None:
-    """A line that wraps in a narrow pane could not be wiped."""
-    sys.stderr.write(f"\r\x1b[2K{line[: shutil.get_terminal_size().columns - 1]}")
-    sys.stderr.flush()
+def can_overwrite(stream: TextIO) -> bool:
+    """Whether a line that was written can be wiped: a terminal that is not a dumb one (an editor's, a serial console's)."""
+    return stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def _columns(stream: TextIO) -> int:
+    """Of the terminal that the stream goes to: standard output may be a file, or another one."""
+    try:
+        return os.get_terminal_size(stream.fileno()).columns or 80
+    except (OSError, ValueError):
+        return 80
+
+
+def overwrite(line: str, stream: TextIO | None = None) -> None:
+    """Shows a line in the place of the one before; cut, as a line that is folded in a narrow pane could not be wiped."""
+    stream = stream or sys.stderr
+    stream.write(f"\r\x1b[2K{cut(line, _columns(stream) - 1, '')}")
+    stream.flush()
 
 
 @contextmanager
 def shown_progress(name: str) -> Iterator[Callable[[Probe], None] | None]:
-    """One line that is overwritten with each probe and wiped at the end; None when standard error is no terminal."""
-    if not sys.stderr.isatty():
+    """One line that is overwritten with each probe and wiped at the end; None where nobody watches a terminal that can."""
+    if not can_overwrite(sys.stderr):
         yield None
         return
     seen = 0
@@ -32,19 +47,19 @@ def shown_progress(name: str) -> Iterator[Callable[[Probe], None] | None]:
     def show(probe: Probe) -> None:
         nonlocal seen
         seen += 1
-        _overwrite(f"{plain(name)[:40]}: {seen} probes, {plain(probe.name)} {probe.status}")
+        overwrite(f"{cut(plain(name), 40)}: {seen} probes, {plain(probe.name)} {probe.status}")
 
     try:
         yield show
     finally:
-        sys.stderr.write("\r\x1b[2K")
-        sys.stderr.flush()
+        if seen:
+            overwrite("")
 
 
 @contextmanager
 def shown_reading() -> Iterator[Callable[[str, int, int], None] | None]:
     """A bar while binaries are read: name, how much, of how much (0 when not known); None when nobody watches."""
-    if not sys.stderr.isatty():
+    if not can_overwrite(sys.stderr):
         yield None
         return
     due = 0.0
@@ -57,10 +72,10 @@ def shown_reading() -> Iterator[Callable[[str, int, int], None] | None]:
         due = now + 0.1
         part = min(done / total, 1) if total else 0
         bar = f"[{'#' * int(part * 20):20}] {part:4.0%} {done / 1e6:,.0f} MB" if total else f"{done} files"
-        _overwrite(f"{bar} {plain(name)[-60:]}")
+        overwrite(f"{bar} {plain(name)[-60:]}")
 
     try:
         yield show
     finally:
-        sys.stderr.write("\r\x1b[2K")
-        sys.stderr.flush()
+        if due:
+            overwrite("")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gpuwhy.model.inspection import ContainerSet, InspectedFile, Inspection, Outcome, Verdict, WheelSummary
 from gpuwhy.reports import loading
+from gpuwhy.reports.columns import columns_of, padded
 from gpuwhy.reports.neutral import plain
 
 PLAIN, GOOD, BAD, UNSURE, HEADING, NOTE = "", "good", "bad", "unsure", "heading", "note"
@@ -39,10 +40,13 @@ def _lines(inspection: Inspection, verbose: bool) -> Iterator[Line]:
         yield from _wheel(wheel, verbose)
     shown = _worth_showing(inspection, verbose)
     names = _names(shown)
-    rows = [_row(name, file) for name, file in zip(names, shown, strict=True)]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
+    rows = [[plain(cell) for cell in _row(name, file)] for name, file in zip(names, shown, strict=True)]
+    widths = [max((columns_of(row[column]) for row in rows), default=0) for column in range(3)]
     for row, file in zip(rows, shown, strict=True):
-        yield "  ".join([*(cell.ljust(width) for cell, width in zip(row, widths, strict=False)), row[3]]), _style(file)
+        yield (
+            "  ".join([*(padded(cell, width) for cell, width in zip(row, widths, strict=False)), row[3]]),
+            _style(file),
+        )
         for kernel in file.kernels[:_KERNELS_SHOWN]:
             said = f": {kernel.outcome.value}, {kernel.why}" if kernel.outcome else ""
             yield f"    {kernel.name}", PLAIN

@@ -12,17 +12,19 @@ from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.finding import Finding, Link
 from gpuwhy.model.remedy import Remedy
+from gpuwhy.reports.columns import cut_inside
 from gpuwhy.reports.condition import brief_rows
+from gpuwhy.reports.neutral import plain
 from gpuwhy.reports.remedy_words import change_of
 from gpuwhy.reports.row import Row
 from gpuwhy.reports.sections import marks_of, section, typed_where
 
-_QUOTE = 150
+_QUOTE = 200
+"""Columns of a quoted line."""
 _ASKED = ("command", "file", "binary", "facts", "knowledge")
 """Sources of evidence that are no line of a log."""
 _LINE = 76
-"""Characters of a line on a screen of 80 columns."""
-"""Characters of a quoted line."""
+"""Columns of a line on a screen of 80."""
 _LISTED = 3
 _REASONS = 2
 _CHECK = 160
@@ -68,10 +70,9 @@ def _link(number: int, link: Link, told: list[Place]) -> Iterator[Row]:
 
 def _quoted(evidence: Evidence, indent: int) -> Iterator[Row]:
     quote = evidence.quote.partition("\n")[0]
-    cut = quote if len(quote) <= _QUOTE else quote[: _QUOTE - 3] + "..."
     place = f"{short(evidence.place)}: " if evidence.place is not None else ""
-    if place or cut:
-        yield Row(f"{place}{cut}", indent, "quote", 2, evidence.place)
+    if place or quote:
+        yield Row(f"{place}{cut_inside(plain(quote), _QUOTE)}", indent, "quote", 2, evidence.place)
 
 
 def short(place: Place) -> str:

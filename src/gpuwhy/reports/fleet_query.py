@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from gpuwhy.reports.columns import columns_of, cut, padded
 from gpuwhy.reports.document import written
 from gpuwhy.reports.neutral import plain
 
@@ -52,11 +53,11 @@ def _csv(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
 def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[str]:
     cells = [[_cell(each) for each in row] for row in rows]
     names = [_cell(each) for each in columns]
-    widths = [max(len(row[at]) for row in [names, *cells]) for at in range(len(names))]
+    widths = [max(columns_of(row[at]) for row in [names, *cells]) for at in range(len(names))]
     numeric = [all(isinstance(row[at], (int, float)) for row in rows) and bool(rows) for at in range(len(names))]
     for row in [names, ["-" * width for width in widths], *cells]:
         fields = (
-            each.rjust(width) if is_number else each.ljust(width)
+            each.rjust(width) if is_number else padded(each, width)
             for each, width, is_number in zip(row, widths, numeric, strict=True)
         )
         yield "  ".join(fields).rstrip()
@@ -64,4 +65,4 @@ def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Iterator[st
 
 def _cell(value: Any) -> str:
     text = "" if value is None else f"{value:g}" if isinstance(value, float) else plain(str(_scalar(value)))
-    return text if len(text) <= WIDEST else text[: WIDEST - 3] + "..."
+    return cut(text, WIDEST)

@@ -6,9 +6,12 @@ import re
 from typing import Any
 
 _CONTROLS = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+    "[\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0e\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
-"""C0, DEL, C1, bidirectional and invisible format characters, separators that break lines, lone surrogates."""
+"""C0, DEL, C1, bidirectional and invisible format characters, blanks that are letters, tags and variation selectors (which can
+hide a text in another for a model that reads it), separators that break lines, lone surrogates. What makes an emoji of a
+symbol (U+FE0F) stays."""
 
 
 def plain(text: str) -> str:
@@ -18,12 +21,19 @@ def plain(text: str) -> str:
 
 def _written_out(found: re.Match[str]) -> str:
     code = ord(found.group())
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def escaped_for_json(text: str) -> str:
     """A JSON text with the same characters as ``\\u`` escapes: they can only stand inside its strings."""
-    return _CONTROLS.sub(lambda found: f"\\u{ord(found.group()):04x}", text)
+    return _CONTROLS.sub(_json_escape, text)
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD7C0 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
 
 
 def encodable(value: Any) -> Any:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import msgspec
 
 from gpuwhy.model.evidence import Place
+from gpuwhy.reports.columns import filled
 from gpuwhy.reports.neutral import plain
 
 
@@ -30,14 +29,9 @@ class Row(msgspec.Struct, frozen=True):
             return [""]
         if self.is_whole or self.style == "command" or width == 0:
             return [margin + plain(line) for line in self.text.split("\n")]
-        lines: list[str] = []
-        for part in self.text.split("\n"):
-            lines += textwrap.wrap(
-                plain(part),
-                max(width, self.indent + 20),
-                initial_indent=margin,
-                subsequent_indent=margin + " " * self.hang,
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-        return lines
+        hang = margin + " " * self.hang
+        return [
+            line
+            for part in self.text.split("\n")
+            for line in filled(plain(part), max(width, self.indent + 20), margin, hang)
+        ]
