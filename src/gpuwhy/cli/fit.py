@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from gpuwhy.cli.failing import unusable
+from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE
 from gpuwhy.cli.target_options import Reach, target_options
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 TOO_CLOSE = 3
 """Exit status: the estimate's own uncertainty is larger than the margin."""
 MOST_GPUS = 100_000
+WIDTH = 80
+"""Columns, where no terminal has others."""
 
 
 @click.command("fit", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
@@ -32,8 +35,8 @@ MOST_GPUS = 100_000
 @click.option("--taken", metavar="GIB", type=click.FloatRange(0, 10_000), default=0.0, help="What other processes hold on the fullest GPU.")  # fmt: skip
 @click.option("--host-memory", metavar="GB", type=click.FloatRange(1, 1_000_000), help="Memory of the host (default: 256, 512 and 1024 are judged).")  # fmt: skip
 @click.option("--optimise", "--optimize", "goal", type=click.Choice(["context", "concurrency", "headroom"]), help="Search the few settings that fit, smallest change first: for the longest request, the most requests, or the widest margin.")  # fmt: skip
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
-@click.option("--output", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
+@click.option("--format", "form", type=FormatName("estimate"), default="text", show_default=True)
+@click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
 @click.option("--verbose", is_flag=True, help="Where each number comes from, and every group of weights.")
 @target_options
 def command(
@@ -61,7 +64,8 @@ def command(
     """
     from gpuwhy.fit.estimate import estimate
     from gpuwhy.fit.results import Verdict
-    from gpuwhy.reports.fit_writing import write
+    from gpuwhy.reports import Detail, write
+    from gpuwhy.reports.fit_answer import FitAnswer
 
     place = _place(where_on, where, arguments, reach) if where_on else None
     if place is None and not (gpu and engine):
@@ -80,7 +84,7 @@ def command(
 
         searched = search(model, hardware, settings, Goal(goal))
     try:
-        write(found, form, verbose, output, searched)
+        write(FitAnswer(found, searched), form, Detail(verbose=verbose, width=WIDTH), output)
     except OSError as error:
         if isinstance(error, BrokenPipeError):
             raise

@@ -13,6 +13,7 @@ from gpuwhy.model.finding import Certainty, Finding
 from gpuwhy.model.incident import Incident
 from gpuwhy.model.remedy import Remedy
 from gpuwhy.remedies import prescribe
+from gpuwhy.reports.counting import counted
 from gpuwhy.reports.row import Row
 
 MANY = 12
@@ -67,6 +68,7 @@ def rows(forecast: Forecast, verbose: bool = False) -> Iterator[Row]:
 
         yield Row("")
         yield from fit.chart(forecast.estimate)
+        yield from fit.rest(forecast.estimate, verbose)
     if forecast.unchecked:
         yield Row("")
         yield Row("Could not check (which is no pass)", style="heading")
@@ -84,12 +86,12 @@ def rows(forecast: Forecast, verbose: bool = False) -> Iterator[Row]:
 def _answer(forecast: Forecast) -> str:
     number, open_ones = len(forecast.problems), len(forecast.unchecked)
     if number:
-        said = f"{number} problem{'s' * (number != 1)}"
+        said = counted(number, "problem")
     elif not forecast.is_examined:
         return "not enough could be examined to say anything"
     else:
         said = "no problem found"
-    return f"{said}, {len(forecast.passed)} checks in order, {open_ones} could not be made"
+    return f"{said}, {counted(len(forecast.passed), 'check')} in order, {open_ones} could not be made"
 
 
 def _problem(number: int, problem: Problem, verbose: bool) -> Iterator[Row]:

@@ -4,49 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gpuwhy.fit.amount import Amount, combined
 from gpuwhy.fit.engines import NAMES
-from gpuwhy.fit.results import Check, Estimate, Part, Verdict
+from gpuwhy.fit.memory_use import gpu_use
+from gpuwhy.fit.results import Check, Estimate, Host, Part, Verdict
 from gpuwhy.fit.search import Goal, Proposal, Search
+from gpuwhy.reports import memory_chart
+from gpuwhy.reports.fit_answer import FitAnswer
 from gpuwhy.reports.neutral import plain
 from gpuwhy.reports.row import Row
 
-_BAR = 34
 _SHOWN_PARTS = 14
-_KINDS = (
-    ("taken", "other processes"),
-    ("context", "CUDA context"),
-    ("communication", "NCCL and the like"),
-    ("weights", "weights"),
-    ("draft", "draft model"),
-    ("kv-cache", "KV cache"),
-    ("workspace", "workspaces, logits"),
-    ("graphs", "CUDA graphs"),
-    ("activation", "activations (peak)"),
-    ("reserve", "kept free"),
-)
-_STYLES = {Verdict.STARTS: "proven", Verdict.FAILS: "swallowed", Verdict.CLOSE: "likely"}
+_STYLES = {Verdict.STARTS: "proven", Verdict.FAILS: "bad", Verdict.CLOSE: "likely"}
 _SIGNS = {Verdict.STARTS: "fits", Verdict.FAILS: "FAILS", Verdict.CLOSE: "close"}
 
 
-def render(found: Estimate, verbose: bool = False, width: int = 80, searched: Search | None = None) -> str:
-    """The report as plain text."""
-    return "\n".join(line for row in rows(found, verbose, searched) for line in row.wrapped(width)) + "\n"
-
-
-def rows(found: Estimate, verbose: bool = False, searched: Search | None = None) -> Iterator[Row]:
+def rows(answer: FitAnswer, verbose: bool = False) -> Iterator[Row]:
     """The report, row by row."""
-    engine = f"{NAMES.get(found.engine, found.engine)} {found.version}".strip()
-    yield Row(
-        plain(f"{found.verdict.value.capitalize()}: {found.model} on {found.gpus} x {found.gpu}, {engine}"),
-        style="answer",
-        hang=2,
-    )
+    found = answer.estimate
+    yield Row(f"{found.verdict.value.capitalize()}: {subject_of(found)}", style="answer", hang=2)
     yield Row(plain(found.reason), 2, hang=0)
     yield from _failure(found)
-    if searched is not None:
+    if answer.search is not None:
         yield Row("")
-        yield from _search(searched)
+        yield from _search(answer.search)
     yield Row("")
     yield from chart(found)
     yield Row("")
@@ -68,6 +48,32 @@ def rows(found: Estimate, verbose: bool = False, searched: Search | None = None)
             yield Row(plain(f"- {each}"), 2, hang=2)
 
 
+def subject_of(found: Estimate) -> str:
+    """``Kimi-K2.6 on 8 x NVIDIA H100, SGLang 0.5.23``."""
+    engine = f"{NAMES.get(found.engine, found.engine)} {found.version}".strip()
+    return plain(f"{found.model} on {found.gpus} x {found.gpu}, {engine}")
+
+
+def chart(found: Estimate) -> Iterator[Row]:
+    """One GPU as a bar chart."""
+    return memory_chart.rows(gpu_use(found, CHARTED))
+
+
+def rest(found: Estimate, verbose: bool = False) -> Iterator[Row]:
+    """What belongs under the chart in a report on something else: cache and host in a few lines, with ``verbose`` the weights."""
+    for sentence in cache_sentences(found):
+        yield Row(plain(sentence), 2, hang=2)
+    yield Row(f"host while loading, GB: {host_sentence(found.host)}", 2, hang=2)
+    if verbose:
+        yield from _weights(found, verbose)
+        yield from _sources(found)
+    for each in found.missing:
+        yield Row(plain(f"not known, or not usable: {each}"), 2, "note", 2)
+
+
+CHARTED = "One GPU, as CUDA counts its memory"
+
+
 def _failure(found: Estimate) -> Iterator[Row]:
     if found.constraints:
         yield from _refused(found)
@@ -75,11 +81,16 @@ def _failure(found: Estimate) -> Iterator[Row]:
     check = found.decisive
     if check is None or check.verdict is Verdict.STARTS or not check.message:
         return
-    yield Row("It would print:" if check.verdict is Verdict.FAILS else "If it fails, it prints:", 2)
+    yield Row(printed_when(check), 2)
     yield Row(plain(check.message), 4, "quote")
 
 
-_GOALS = {
+def printed_when(check: Check) -> str:
+    """What introduces the message of the engine."""
+    return "It would print:" if check.verdict is Verdict.FAILS else "If it fails, it prints:"
+
+
+GOALS = {
     Goal.CONTEXT: "the longest request",
     Goal.CONCURRENCY: "the most requests",
     Goal.HEADROOM: "the widest margin",
@@ -88,17 +99,22 @@ _GOALS = {
 
 def _search(searched: Search) -> Iterator[Row]:
     """Each proposal as it is typed, what it gives, and what each change costs."""
-    yield Row(f"Settings for {_GOALS[searched.goal]}, smallest change first ({searched.estimated} estimated, {searched.refused} refused by the engine's own checks)", style="heading", hang=2)  # fmt: skip
+    yield Row(f"Settings for {GOALS[searched.goal]}, smallest change first ({searched.estimated} estimated, {searched.refused} refused by the engine's own checks)", style="heading", hang=2)  # fmt: skip
     yield Row(plain(searched.says), 2, hang=2)
     for number, proposal in enumerate(searched.proposals, 1):
-        typed = " ".join(f"{each.flag} {each.value}".strip() for each in proposal.changes) or "as it is"
-        yield Row(plain(f"{number}. {typed}"), 2, _STYLES[proposal.verdict], hang=5)
-        yield Row(plain(_gives(proposal)), 5, hang=2)
+        yield Row(plain(f"{number}. {typed(proposal)}"), 2, _STYLES[proposal.verdict], hang=5)
+        yield Row(plain(gives(proposal)), 5, hang=2)
         for costs in dict.fromkeys(each.costs for each in proposal.changes):
             yield Row(plain(f"costs: {costs}"), 5, "note", hang=2)
 
 
-def _gives(proposal: Proposal) -> str:
+def typed(proposal: Proposal) -> str:
+    """Its changes as they are typed."""
+    return " ".join(f"{each.flag} {each.value}".strip() for each in proposal.changes) or "as it is"
+
+
+def gives(proposal: Proposal) -> str:
+    """What the start then has."""
     return f"{proposal.tokens:,.0f} tokens of cache, longest request {proposal.longest:,.0f}, {proposal.margin_gib:+.2f} GiB at the narrowest"
 
 
@@ -113,45 +129,25 @@ def _refused(found: Estimate) -> Iterator[Row]:
             yield Row(plain(each.message), 4, "quote")
 
 
-def chart(found: Estimate) -> Iterator[Row]:
-    """One GPU as a bar chart."""
-    total = found.total_gib.expected
-    yield Row(f"One GPU: {total:.2f} GiB, as CUDA counts them" + (f" (+/- {found.total_gib.high - total:.2f})" if found.total_gib.high > total + 0.01 else ""), style="heading")  # fmt: skip
-    used = 0.0
-    for kind, name in _KINDS:
-        parts = [part for part in found.parts if part.kind == kind]
-        amount = combined(part.gib for part in parts)
-        if amount.high < 0.005:
-            continue
-        used += amount.expected
-        yield _bar(name, amount, total)
-    rest = total - used
-    if rest >= 0:
-        yield _bar("left", Amount.exact(rest), total, ".")
-    else:
-        yield Row(f"  {'over':<20}{-rest:8.2f}", style="swallowed")
-
-
-def _bar(name: str, amount: Amount, total: float, sign: str = "#") -> Row:
-    cells = round(max(0.0, amount.expected) / total * _BAR) if total > 0 else 0
-    bar = sign * min(cells, _BAR) + ("+" if cells > _BAR else "")
-    spread = "" if amount.is_exact else f"  {amount.low:.1f} to {amount.high:.1f}"
-    return Row(f"  {name:<20}{amount.expected:8.2f} {bar:<{_BAR}}{spread}".rstrip())
-
-
 def _settings(found: Estimate) -> Iterator[Row]:
-    fraction, cache = found.fraction, found.cache
     yield Row("Cache", style="heading")
-    yield Row(plain(f"{fraction.name} {fraction.value:.4g} ({fraction.source})"), 2, hang=2)
+    for sentence in cache_sentences(found):
+        yield Row(plain(sentence), 2, hang=2)
+
+
+def cache_sentences(found: Estimate) -> Iterator[str]:
+    """The fraction with its bounds, what it leaves for the cache, and the requests that this holds."""
+    fraction, cache = found.fraction, found.cache
+    yield f"{fraction.name} {fraction.value:.4g} ({fraction.source})"
     if fraction.minimum and fraction.maximum:
         low, high = fraction.minimum, fraction.maximum
         if low.expected <= high.expected:
-            yield Row(f"between {low.expected:.3f} ({low.low:.3f} to {low.high:.3f}) and {high.expected:.3f} ({high.low:.3f} to {high.high:.3f}) it starts", 2, hang=2)  # fmt: skip
+            yield f"between {low.expected:.3f} ({low.low:.3f} to {low.high:.3f}) and {high.expected:.3f} ({high.low:.3f} to {high.high:.3f}) it starts"
         else:
-            yield Row(f"no value does: the least is {low.expected:.3f}, the most {high.expected:.3f}", 2, hang=2)
-    yield Row(f"{cache.gib.expected:.2f} GiB per GPU for {cache.tokens.expected:,.0f} tokens ({cache.tokens.low:,.0f} to {cache.tokens.high:,.0f}), {cache.bytes_per_token:,.0f} bytes each", 2, hang=2)  # fmt: skip
+            yield f"no value does: the least is {low.expected:.3f}, the most {high.expected:.3f}"
+    yield f"{cache.gib.expected:.2f} GiB per GPU for {cache.tokens.expected:,.0f} tokens ({cache.tokens.low:,.0f} to {cache.tokens.high:,.0f}), {cache.bytes_per_token:,.0f} bytes each"
     if cache.context:
-        yield Row(f"longest request {cache.longest.expected:,.0f} tokens of the {cache.context:,} asked for; {cache.concurrency.expected:.2f} of full length at a time", 2, hang=2)  # fmt: skip
+        yield f"longest request {cache.longest.expected:,.0f} tokens of the {cache.context:,} asked for; {cache.concurrency.expected:.2f} of full length at a time"
 
 
 def _checks(found: Estimate) -> Iterator[Row]:
@@ -182,13 +178,19 @@ def _weight_line(part: Part) -> str:
 def _host(found: Estimate) -> Iterator[Row]:
     host = found.host
     yield Row("Host while loading, GB", style="heading")
-    yield Row(f"{host.unreclaimable_gb.expected:.0f} ({host.unreclaimable_gb.low:.0f} to {host.unreclaimable_gb.high:.0f}) that the kernel cannot take back, {host.page_cache_gb:.0f} of page cache that it can, {host.shared_memory_gb:.1f} in /dev/shm", 2, hang=2)  # fmt: skip
+    yield Row(host_sentence(host), 2, hang=2)
     for part in host.parts[1:]:
         yield Row(plain(f"- {part.name}: {part.gib.expected:.0f} ({part.source})"), 4, hang=2)
     for risk in host.risks:
         yield Row(plain(f"{risk.host_gb:,.0f} GB: {risk.says}"), 2, _STYLES[risk.verdict], hang=2)
     for each in host.advice:
         yield Row(plain(f"- {each}"), 2, hang=2)
+
+
+def host_sentence(host: Host) -> str:
+    """What loading takes of the host, in GB."""
+    size = host.unreclaimable_gb
+    return f"{size.expected:.0f} ({size.low:.0f} to {size.high:.0f}) that the kernel cannot take back, {host.page_cache_gb:.0f} of page cache that it can, {host.shared_memory_gb:.1f} in /dev/shm"
 
 
 def _sources(found: Estimate) -> Iterator[Row]:

@@ -9,6 +9,7 @@ import msgspec
 from gpuwhy.fit.results import Estimate
 from gpuwhy.fit.search import Search
 from gpuwhy.reports.document import Versioned, versions, written
+from gpuwhy.reports.fit_answer import FitAnswer
 
 SCHEMA_VERSION = "0.1"
 
@@ -21,10 +22,9 @@ class FitDocument(Versioned, frozen=True, kw_only=True):
     """Of ``--optimise``."""
 
 
-def render(found: Estimate, searched: Search | None = None) -> str:
+def render(answer: FitAnswer) -> str:
     """The document, indented."""
-    document = FitDocument(**versions(SCHEMA_VERSION), estimate=found, search=searched)
-    return written(document)
+    return written(FitDocument(**versions(SCHEMA_VERSION), estimate=answer.estimate, search=answer.search))
 
 
 def schema() -> dict[str, Any]:

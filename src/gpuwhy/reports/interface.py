@@ -22,12 +22,12 @@ class Detail(msgspec.Struct, frozen=True):
 
 Answer: TypeAlias = Any
 """A :class:`~gpuwhy.model.diagnosis.Diagnosis`, a :class:`~gpuwhy.investigate.checks.results.Forecast`, an
-:class:`~gpuwhy.model.inspection.Inspection`, a :class:`~gpuwhy.investigate.differences.Comparison` or a
-:class:`~gpuwhy.model.fleet.FleetReport`."""
+:class:`~gpuwhy.model.inspection.Inspection`, a :class:`~gpuwhy.investigate.differences.Comparison`, a
+:class:`~gpuwhy.model.fleet.FleetReport` or a :class:`~gpuwhy.reports.fit_answer.FitAnswer`."""
 
 KINDS = {
     "Diagnosis": "diagnosis", "Forecast": "forecast", "Inspection": "inspection", "Comparison": "comparison",
-    "FleetReport": "fleet",
+    "FleetReport": "fleet", "FitAnswer": "estimate",
 }  # fmt: skip
 """The kinds of answers by their types, and how the function of a format is called that shows one."""
 
@@ -45,6 +45,7 @@ class Format(Protocol):
     inspection: Show
     comparison: Show
     fleet: Show
+    estimate: Show
 
 
 class UnknownFormatError(ValueError):

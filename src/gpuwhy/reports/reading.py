@@ -18,7 +18,7 @@ class UnreadableReportError(ValueError):
 
 
 def read_answer(data: bytes, name: str) -> Answer:
-    """The diagnosis, forecast, inspection or comparison in a JSON document. Raises UnreadableReportError."""
+    """The diagnosis, forecast, inspection, comparison or estimate in a JSON document. Raises UnreadableReportError."""
     if len(data) > LARGEST:
         raise UnreadableReportError(f"{name} is no report of gpuwhy: it has {len(data):,} bytes")
     try:
@@ -27,7 +27,9 @@ def read_answer(data: bytes, name: str) -> Answer:
         raise UnreadableReportError(f"{name} is no JSON document: {error}") from error
     read = _reader_of(document)
     if read is None:
-        raise UnreadableReportError(f"{name} is no diagnosis, check, inspection, difference or snapshot of gpuwhy")
+        raise UnreadableReportError(
+            f"{name} is no diagnosis, check, inspection, difference, estimate or snapshot of gpuwhy"
+        )
     version = document.get("schema_version")
     if not isinstance(version, str) or version.partition(".")[0] != "0":
         raise UnreadableReportError(f"{name} has schema version {version!r}; this gpuwhy reads 0.x")
@@ -47,6 +49,7 @@ def _reader_of(document: Any) -> Callable[[Any], Answer] | None:
         ({"problems", "unchecked"}, _forecast),
         ({"files", "compute_capability"}, _inspection),
         ({"comparison"}, _comparison),
+        ({"estimate", "search"}, _estimate),
     )
     return next((read for keys, read in readers if keys <= document.keys()), None)
 
@@ -87,3 +90,11 @@ def _comparison(value: dict[str, Any]) -> Answer:
     from gpuwhy.reports.differences import DifferenceDocument
 
     return msgspec.convert(value, DifferenceDocument).comparison
+
+
+def _estimate(value: dict[str, Any]) -> Answer:
+    from gpuwhy.reports.fit_answer import FitAnswer
+    from gpuwhy.reports.fit_json import FitDocument
+
+    document = msgspec.convert(value, FitDocument)
+    return FitAnswer(document.estimate, document.search)

@@ -7,6 +7,7 @@ from gpuwhy.investigate.differences import Comparison
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.fleet import FleetReport
 from gpuwhy.model.inspection import Inspection
+from gpuwhy.reports.fit_answer import FitAnswer
 from gpuwhy.reports.interface import Detail
 
 
@@ -45,6 +46,14 @@ def comparison(answer: Comparison, detail: Detail) -> str:
 def fleet(answer: FleetReport, detail: Detail) -> str:
     """The groups against the facts in which they differ, then the outliers."""
     from gpuwhy.reports.html.fleet import render
+
+    del detail
+    return render(answer)
+
+
+def estimate(answer: FitAnswer, detail: Detail) -> str:
+    """The verdict, the bars, the checks in the order of the start, the host."""
+    from gpuwhy.reports.html.fit import render
 
     del detail
     return render(answer)

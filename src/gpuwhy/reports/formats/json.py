@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from gpuwhy.model.diagnosis import Diagnosis
     from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
+    from gpuwhy.reports.fit_answer import FitAnswer
     from gpuwhy.reports.interface import Detail
 
 
@@ -44,5 +45,12 @@ def comparison(answer: Comparison, detail: Detail) -> str:  # noqa: ARG001
 def fleet(answer: FleetReport, detail: Detail) -> str:  # noqa: ARG001
     """See docs/fleet-report.md."""
     from gpuwhy.reports.fleet_json import render
+
+    return render(answer)
+
+
+def estimate(answer: FitAnswer, detail: Detail) -> str:  # noqa: ARG001
+    """See docs/fit.md."""
+    from gpuwhy.reports.fit_json import render
 
     return render(answer)

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from gpuwhy.investigate.differences import Comparison
     from gpuwhy.model.diagnosis import Diagnosis
     from gpuwhy.model.inspection import Inspection
+    from gpuwhy.reports.fit_answer import FitAnswer
     from gpuwhy.reports.interface import Detail
 
 
@@ -42,3 +43,11 @@ def comparison(answer: Comparison, detail: Detail) -> str:
     from gpuwhy.reports.public import public
 
     return comparison_text(answer if detail.is_private else public(answer))
+
+
+def estimate(answer: FitAnswer, detail: Detail) -> str:
+    """The verdict, the bars as a block that keeps its shape, the checks as a table; the rest folded."""
+    from gpuwhy.reports.fit_issue import estimate_text
+    from gpuwhy.reports.public import public
+
+    return estimate_text(answer if detail.is_private else public(answer))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpuwhy.reports.counting import counted
 from gpuwhy.reports.neutral import plain
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from gpuwhy.model.diagnosis import Diagnosis
     from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
+    from gpuwhy.reports.fit_answer import FitAnswer
     from gpuwhy.reports.interface import Detail
 
 _LONGEST = 160
@@ -47,7 +49,7 @@ def forecast(answer: Forecast, detail: Detail) -> str:  # noqa: ARG001
     if not answer.is_examined:
         return _line(f"{answer.where}: not examined: not enough could be examined to say anything")
     causes = [f"{each.cause} ({each.certainty.value})" for each in answer.problems]
-    found = _counted(len(causes), "problem") + f": {_some(causes)}" if causes else "ok: no problem found"
+    found = counted(len(causes), "problem") + f": {_some(causes)}" if causes else "ok: no problem found"
     return _line(f"{answer.where}: {found}; {len(answer.passed)} in order, {len(answer.unchecked)} not checked")
 
 
@@ -57,19 +59,19 @@ def inspection(answer: Inspection, detail: Detail) -> str:  # noqa: ARG001
     failing = [each.path for each in answer.files if each.verdict is not None and each.verdict.runs is False]
     unloadable = [each.path for each in answer.files if each.loading is not None and each.loading.loads is False]
     parts = [
-        f"{_counted(len(paths), 'file')} {what}: {_some(paths)}"
+        f"{counted(len(paths), 'file')} {what}: {_some(paths)}"
         for paths, what in ((failing, "cannot run there"), (unloadable, "cannot be loaded"))
         if paths
     ]
     if answer.unreadable:
-        parts.append(f"{_counted(len(answer.unreadable), 'path')} unreadable: {_some(answer.unreadable)}")
-    return _line(f"{_counted(len(answer.files), 'file')} inspected{wanted}: {'; '.join(parts) or 'ok'}")
+        parts.append(f"{counted(len(answer.unreadable), 'path')} unreadable: {_some(answer.unreadable)}")
+    return _line(f"{counted(len(answer.files), 'file')} inspected{wanted}: {'; '.join(parts) or 'ok'}")
 
 
 def comparison(answer: Comparison, detail: Detail) -> str:  # noqa: ARG001
     """``BEFORE to AFTER: N of N facts differ: KEY, …``."""
     keys = [each.key for each in answer.changes]
-    found = f"{len(keys)} of {_counted(answer.compared, 'fact')} differ" + (f": {_some(keys)}" if keys else "")
+    found = f"{len(keys)} of {counted(answer.compared, 'fact')} differ" + (f": {_some(keys)}" if keys else "")
     return _line(f"{answer.before.name} to {answer.after.name}: {found}")
 
 
@@ -77,8 +79,15 @@ def fleet(answer: FleetReport, detail: Detail) -> str:  # noqa: ARG001
     """``N of N alike; NODE: FACT VALUE (others VALUE); TITLE; N more outliers``."""
     from gpuwhy.reports.fleet import headline
 
-    more = f"; {_counted(len(answer.outliers) - 1, 'more outlier')}" if len(answer.outliers) > 1 else ""
+    more = f"; {counted(len(answer.outliers) - 1, 'more outlier')}" if len(answer.outliers) > 1 else ""
     return _line(f"{answer.folder}: {headline(answer)}{more}")
+
+
+def estimate(answer: FitAnswer, detail: Detail) -> str:  # noqa: ARG001
+    """``MODEL on N x GPU, ENGINE: VERDICT: REASON``."""
+    from gpuwhy.reports.fit import subject_of
+
+    return _line(f"{subject_of(answer.estimate)}: {answer.estimate.verdict.value}: {answer.estimate.reason}")
 
 
 def _line(text: str) -> str:
@@ -92,7 +101,3 @@ def _cut(text: str) -> str:
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(_cut(name) for name in names[:_NAMED]) + more
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from gpuwhy.model.diagnosis import Diagnosis
     from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
+    from gpuwhy.reports.fit_answer import FitAnswer
     from gpuwhy.reports.interface import Detail
 
 
@@ -48,3 +49,10 @@ def fleet(answer: FleetReport, detail: Detail) -> list[Row]:
     from gpuwhy.reports.fleet import lines
 
     return [Row(line, style=style, is_whole=True) for line, style in lines(answer, detail.verbose)]
+
+
+def estimate(answer: FitAnswer, detail: Detail) -> list[Row]:
+    """The verdict, one GPU as a bar chart, the checks, the host."""
+    from gpuwhy.reports.fit import rows
+
+    return list(rows(answer, detail.verbose))
