@@ -21,7 +21,7 @@ def kimi(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def test_a_start_that_works_is_shown_as_a_chart(kimi: str) -> None:
-    done = gpuwhy("fit", kimi, *SEED, "--engine", "sglang==0.5.23", "--tp", "8", "--mem-fraction-static", "0.88", "--trust-remote-code")  # fmt: skip
+    done = gpuwhy("fit", kimi, *SEED, "--engine", "sglang==0.5.23", "--tp", "8", "--mem-fraction-static", "0.86", "--trust-remote-code")  # fmt: skip
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith("Starts: Kimi-K2.6 on 8 x NVIDIA RTX PRO 6000 Blackwell")
     assert all(len(line) <= 80 for line in done.out.splitlines())
@@ -56,7 +56,7 @@ def test_a_draft_folder_is_read(kimi: str, tmp_path: Path) -> None:
              "num_attention_heads": 64, "num_key_value_heads": 64, "head_dim": 128, "intermediate_size": 12288,
              "vocab_size": 163840, "draft_vocab_size": 32000}  # fmt: skip
     (tmp_path / "config.json").write_text(json.dumps(shape))
-    done = gpuwhy("fit", kimi, *SEED, "--engine", "sglang==0.5.23", "--tp", "8", "--mem-fraction-static", "0.88", "--speculative-algorithm", "EAGLE3", "--speculative-draft-model-path", str(tmp_path), "--format", "json")  # fmt: skip
+    done = gpuwhy("fit", kimi, *SEED, "--engine", "sglang==0.5.23", "--tp", "8", "--mem-fraction-static", "0.86", "--speculative-algorithm", "EAGLE3", "--speculative-draft-model-path", str(tmp_path), "--format", "json")  # fmt: skip
     estimate = json.loads(done.out)["estimate"]
     draft = next(part for part in estimate["parts"] if part["kind"] == "draft")
     assert draft["source"] == "the draft model's config.json"
@@ -64,7 +64,7 @@ def test_a_draft_folder_is_read(kimi: str, tmp_path: Path) -> None:
 
 
 def test_a_small_host_fails_a_load_without_mmap(kimi: str) -> None:
-    flags = ("--engine", "sglang==0.5.23", "--tp", "8", "--mem-fraction-static", "0.88", "--weight-loader-disable-mmap")
+    flags = ("--engine", "sglang==0.5.23", "--tp", "8", "--mem-fraction-static", "0.86", "--weight-loader-disable-mmap")
     assert gpuwhy("fit", kimi, *SEED, *flags, "--host-memory", "256").status == 1
     roomy = gpuwhy("fit", kimi, *SEED, *flags[:-1], "--host-memory", "1024")
     assert roomy.status == 0
@@ -126,7 +126,7 @@ def snapshot(folder: Path, *, held: int = 0) -> str:
 
 
 def test_a_snapshot_gives_the_gpus(kimi: str, tmp_path: Path) -> None:
-    flags = ("--engine", "sglang==0.5.23", "--tp", "8", "--mem-fraction-static", "0.88")
+    flags = ("--engine", "sglang==0.5.23", "--tp", "8", "--mem-fraction-static", "0.86")
     done = gpuwhy("fit", kimi, "--on", snapshot(tmp_path), *flags)
     assert (done.status, done.err) == (0, "")
     assert "8 x NVIDIA RTX PRO 6000 Blackwell" in " ".join(done.out.split())

@@ -17,7 +17,7 @@ from gpuwhy.fit.results import Estimate
 PAGE = Path(__file__).parents[2] / "docs" / "fit.md"
 RELEASES = ("0.5.9", "0.5.15", "0.5.23")
 SPECULATION = "--speculative-algorithm EAGLE3 --speculative-draft-model-path kimi-k2.6-eagle3"
-CHOSEN = 0.88
+CHOSEN = 0.86
 HOSTS_GB = (256, 512, 1024)
 LOADS = (
     ("as it is by default, through mmap", ""),
@@ -35,7 +35,7 @@ def seed_estimate(model: Model, release: str, flags: str, host_gb: float | None 
 def starts_table(model: Model) -> str:
     """Which start at the default fraction, which value is needed, how many tokens remain."""
     lines = [
-        "| SGLang | draft | default fraction | verdict at the default (GiB to spare for the cache) | least | most | tokens at 0.88 |",
+        "| SGLang | draft | default fraction | verdict at the default (GiB to spare for the cache) | least | most | tokens at 0.86 |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for release in RELEASES:

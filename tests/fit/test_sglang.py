@@ -6,12 +6,15 @@ import pytest
 from tests.fit.models import KIMI, SEED_GPU, estimated, model
 
 from gpuwhy.fit.amount import GIB, Amount
+from gpuwhy.fit.architecture import read_architecture
 from gpuwhy.fit.arguments import read_command
 from gpuwhy.fit.graphs import sglang_batches, sglang_prefill_sizes
 from gpuwhy.fit.hardware import hardware_of
 from gpuwhy.fit.measured import Measured
+from gpuwhy.fit.parallel import Parallel
 from gpuwhy.fit.results import Verdict
-from gpuwhy.fit.sglang import defaults, pool_budget
+from gpuwhy.fit.sglang import defaults, pool_budget, request_slots
+from gpuwhy.fit.workspaces import sglang_aiter, sglang_request_table
 from gpuwhy.knowledge.engine_memory import sglang_memory
 from gpuwhy.knowledge.gpu_memory_sizes import memory_of
 
@@ -148,3 +151,25 @@ def test_a_hybrid_model_shares_the_budget_between_states_and_tokens() -> None:
     # 12 attention layers, one head of keys and values on each rank
     assert found.cache.bytes_per_token == 12 * 1 * 512 * 2
     assert found.cache.tokens.expected * found.cache.bytes_per_token < 0.6 * found.cache.budget.expected * GIB
+
+
+def test_the_table_of_requests_has_a_place_for_every_token() -> None:
+    """A start with 1669816 tokens and 262144 of context: 3261 requests, 3.18 of the 3.31 GiB that went beside the pool."""
+    settings = read_command("sglang", "0.5.23", "")
+    slots = request_slots(settings, 1_669_816, 262_144)
+    assert slots == 3261
+    assert sglang_request_table(slots, 262_144) == pytest.approx(230.20 - 152.88 - 74.01, abs=0.15)
+    assert request_slots(read_command("sglang", "0.5.23", "--max-running-requests 64"), 1_669_816, 262_144) == 64
+
+
+def test_the_partial_results_of_aiter_are_those_of_a_log() -> None:
+    """The same start, on a GPU of AMD: 0.911 x 287.18 - 56.98 - 152.88 went to the attention."""
+    shape = read_architecture(
+        {"num_attention_heads": 32, "head_dim": 128, "num_hidden_layers": 48, "hidden_size": 2048}
+    )
+    assert sglang_aiter(shape, Parallel(), 3261, 262_144) == pytest.approx(51.76, abs=0.05)
+
+
+def test_a_gpu_of_amd_starts_what_fits_with_much_room() -> None:
+    flags = "--tp 8 --context-length 32768"
+    assert estimated(model("meta-llama/Llama-3.3-70B"), "sglang 0.5.23", flags, "MI300X", 8).verdict is Verdict.STARTS

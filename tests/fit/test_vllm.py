@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import statistics
+
 import pytest
-from tests.fit.models import KIMI, SEED_GPU, estimated, model, model_of
+from scripts.score_fit import model_of as model_of_row
+from scripts.score_fit import models_beside
+from tests.fit.models import DATA, KIMI, SEED_GPU, estimated, model, model_of
 
 from gpuwhy.fit.amount import GIB, Amount
+from gpuwhy.fit.hardware import hardware_of
 from gpuwhy.fit.kv_cache import KvShape, request_bytes_in_groups
 from gpuwhy.fit.results import Verdict
-from gpuwhy.fit.vllm import kv_budget
+from gpuwhy.fit.vllm import kv_budget, non_torch
 from gpuwhy.knowledge.engine_memory import vllm_memory
+from gpuwhy.knowledge.gpu_memory_sizes import memory_of
 
 QWEN = {
     "model_type": "qwen3", "architectures": ["Qwen3ForCausalLM"], "hidden_size": 5120, "num_hidden_layers": 64,
@@ -61,8 +68,6 @@ def test_nothing_left_for_the_cache_is_another_message() -> None:
 def test_a_gpu_that_is_taken_is_refused_at_the_start() -> None:
     from gpuwhy.fit.arguments import read_command
     from gpuwhy.fit.estimate import estimate
-    from gpuwhy.fit.hardware import hardware_of
-    from gpuwhy.knowledge.gpu_memory_sizes import memory_of
 
     memory = memory_of("H100")
     assert memory
@@ -110,3 +115,40 @@ def test_an_fp8_cache_halves_the_bytes() -> None:
     plain = estimated(model_of(QWEN), "vllm 0.33.0", "--max-model-len 8192").cache.bytes_per_token
     small = estimated(model_of(QWEN), "vllm 0.33.0", "--max-model-len 8192 --kv-cache-dtype fp8").cache.bytes_per_token
     assert small == plain / 2
+
+
+Started = tuple[str, int, bool, float]
+
+
+def measured_beside_pytorch() -> list[Started]:
+    """Of each start of 0.19 that printed it: the model, its ranks, whether rows of logits are aligned, GiB."""
+    rows = [json.loads(line) for line in (DATA / "points.jsonl").read_text(encoding="utf-8").splitlines()]
+    models = models_beside(DATA / "points.jsonl", [])
+    return [
+        (row["model"], row["tp"], not (found.shape.vocabulary or 0) % 4, row["measured"]["non_torch_gib"])
+        for row in rows
+        if row["engine_version"] == "0.19.0" and row["measured"].get("non_torch_gib") and (found := model_of_row(row, models))
+    ]  # fmt: skip
+
+
+def test_what_is_not_pytorchs_is_told_for_a_model_that_was_left_out() -> None:
+    """From the starts of all other models with as many ranks and rows that are as well aligned."""
+    rows = measured_beside_pytorch()
+    assert len(rows) >= 24
+    misses = []
+    for name, ranks, aligned, real in rows:
+        others = [gib for other, *kind, gib in rows if other != name and kind == [ranks, aligned]]
+        if abs(statistics.mean(others) - real) > 0.06:
+            misses.append(name)
+    assert misses == []
+
+
+def test_what_is_not_pytorchs_is_as_measured() -> None:
+    memory = memory_of("H100")
+    assert memory
+    release, _ = vllm_memory("0.19.0")
+    for _, ranks, aligned, real in measured_beside_pytorch():
+        vocabulary = 128256 if aligned else 49155
+        found = non_torch(hardware_of(memory, ranks), ranks, vocabulary, release)
+        assert found.expected == pytest.approx(real, abs=0.04)
+        assert found.low <= real <= found.high

@@ -140,8 +140,24 @@ def test_what_everybody_knows_to_start_or_not(
     ), found.reason
 
 
-@pytest.mark.parametrize(("engine", "gpu"), [("vllm 0.20.2", "AMD MI300X 192GB"), ("vllm 0.5.4", "H200")])
-def test_no_start_is_promised_where_nothing_was_read(engine: str, gpu: str) -> None:
+@pytest.mark.parametrize(
+    ("engine", "gpu"), [("vllm 0.20.2", "AMD MI300X 192GB"), ("vllm 0.5.4", "H200"), ("vllm 0.6.3", "H100")]
+)
+def test_a_large_margin_is_a_start_where_little_was_read(engine: str, gpu: str) -> None:
     found = estimated(model_of(LLAMA_8B), engine, "--max-model-len 8192", gpu=gpu)
-    assert found.verdict is Verdict.CLOSE
-    assert "not read" in found.reason
+    assert found.verdict is Verdict.STARTS
+
+
+@pytest.mark.parametrize(
+    ("config", "engine", "flags", "gpu", "gpus"),
+    [
+        (LLAMA_70B, "vllm 0.6.3", "-tp 2 --max-model-len 8192", "H100", 2),
+        (LLAMA_8B, "vllm 0.20.2", "--max-model-len 8192", "Gaudi3 128GB", 1),
+        (LLAMA_70B, "vllm 0.20.2", "--max-model-len 110000", "AMD MI300X", 1),
+    ],
+)
+def test_no_start_is_promised_where_little_was_read_and_little_is_left(
+    config: dict[str, Any], engine: str, flags: str, gpu: str, gpus: int
+) -> None:
+    found = estimated(model_of(config), engine, flags, gpu=gpu, gpus=gpus)
+    assert found.verdict is Verdict.CLOSE, found.reason

@@ -105,13 +105,13 @@ def test_a_default_fraction_that_is_too_small_is_a_problem_before_the_start(kimi
 
 
 def test_a_start_that_fits_passes_with_its_tokens(kimi: str) -> None:
-    found = checked(facts(launch(kimi, "--mem-fraction-static 0.88")))
+    found = checked(facts(launch(kimi, "--mem-fraction-static 0.86")))
     assert memory_problem(found) is None
     assert any("fits the memory" in each.what and "tokens" in each.why for each in found.passed)
 
 
 def test_what_others_hold_counts_and_what_the_server_itself_holds_does_not(kimi: str) -> None:
-    command = launch(kimi, "--mem-fraction-static 0.88")
+    command = launch(kimi, "--mem-fraction-static 0.86")
     own = facts(command, gpu_processes=["GPU 0: process 7 (python3 -m sglang.launch_server) holds 90000 MiB"])
     assert memory_problem(checked(own)) is None
     other = facts(command, gpu_processes=["GPU 3: process 9 (python train.py) holds 30000 MiB"])

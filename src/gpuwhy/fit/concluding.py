@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from gpuwhy.fit.amount import Amount
 from gpuwhy.fit.constraints import broken
 from gpuwhy.fit.ground import Ground
+from gpuwhy.fit.hardware import Hardware
 from gpuwhy.fit.host_memory import host_estimate
 from gpuwhy.fit.results import Cache, Check, Estimate, Fraction, Host, Part, Verdict
 from gpuwhy.knowledge.engine_memory import Reading
 
 _UNREAD_SHARE = 0.02
 """Of the GPU: what the rules of a release without neighbours may differ by. assumed"""
+_OTHER_KERNELS_SHARE = 0.06
+"""Of a GPU of AMD: its kernels, work spaces and communicators were not read. assumed; aiter's largest buffer is known"""
 LARGE_HOST_GB = 512
 """A host whose memory is not given is taken to have that much."""
 OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ..."
@@ -34,8 +35,7 @@ def share_of(amount: Amount, of: Amount) -> Amount:
 def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: Fraction, cache: Cache, reading: Reading, in_threads: bool, swap_gib: float) -> Estimate:  # fmt: skip
     settings, hardware = ground.settings, ground.hardware
     host = host_estimate(ground.model, settings, hardware, ground.draft, cache.gib.expected, in_threads, swap_gib)
-    if reading.is_outside:
-        checks = [_widened(check, ground.total.expected * _UNREAD_SHARE) for check in checks]
+    checks = [_widened(check, ground.total.expected * _unknown_share(check, hardware, reading)) for check in checks]
     verdict, decisive = _verdict(checks)
     reason = _reason(verdict, decisive, cache)
     refused = broken(ground.shape, settings, hardware)
@@ -80,24 +80,24 @@ def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: 
     )
 
 
-_OTHER_VENDORS = re.compile(r"\b(?:AMD|MI\d{3}X?|Instinct|Radeon|Gaudi\d?|Ascend|XPU|TPU)\b", re.IGNORECASE)
-_FIRST_V1 = 8
-"""vLLM 0.8 made its new engine the default; the one before measured its memory otherwise."""
-_MINOR = re.compile(r"v?0\.(\d{1,3})(?!\d)", re.ASCII)
-
-
 def _doubt(ground: Ground) -> str:
     """Why no start is promised although the arithmetic says so: what it is based on was not read for this case."""
-    settings = ground.settings
-    if _OTHER_VENDORS.search(ground.hardware.gpu.name):
-        return "the kernels and work spaces of GPUs that are not NVIDIA's were not read"
-    minor = _MINOR.match(settings.version.strip()[:40])
-    if settings.engine == "vllm" and minor and int(minor[1]) < _FIRST_V1:
-        return "this release of vLLM divides the memory by older rules, which were not read: it leaves graphs out of its budget"  # fmt: skip
+    if ground.hardware.is_of_another_vendor and not ground.hardware.is_of_amd:
+        return "how the engines use accelerators that are neither NVIDIA's nor AMD's was not read"
     return ""
 
 
+def _unknown_share(check: Check, hardware: Hardware, reading: Reading) -> float:
+    """Of the GPU: how much more than the parts say the margin may be off. A large margin survives it."""
+    share = _UNREAD_SHARE if reading.is_outside else 0.0
+    if hardware.is_of_amd:
+        share += _UNREAD_SHARE if check.phase == "start" else _OTHER_KERNELS_SHARE
+    return share
+
+
 def _widened(check: Check, by: float) -> Check:
+    if not by:
+        return check
     margin = check.margin
     return msgspec.structs.replace(check, margin=Amount(margin.low - by, margin.expected, margin.high + by))
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+
 from msgspec import Struct
 
 from gpuwhy.fit.amount import NOTHING, Amount
 from gpuwhy.knowledge import gpus
 from gpuwhy.knowledge.gpu_memory_sizes import GpuMemory
+
+_OTHER_VENDORS = re.compile(r"\b(?:AMD|MI\d{3}[AX]?|Instinct|Radeon|Gaudi\d?|Ascend|XPU|TPU)\b", re.IGNORECASE)
+_OF_AMD = re.compile(r"\b(?:AMD|MI\d{3}[AX]?|Instinct|Radeon)\b", re.IGNORECASE)
 
 
 class Hardware(Struct, frozen=True, kw_only=True):
@@ -25,6 +30,15 @@ class Hardware(Struct, frozen=True, kw_only=True):
     def total(self) -> Amount:
         """What CUDA reports as total, in GiB."""
         return Amount(self.gpu.cuda_gib - self.gpu.within, self.gpu.cuda_gib, self.gpu.cuda_gib + self.gpu.within)
+
+    @property
+    def is_of_another_vendor(self) -> bool:
+        """Not of NVIDIA: the kernels and work spaces of the engines are others there."""
+        return _OTHER_VENDORS.search(self.gpu.name) is not None
+
+    @property
+    def is_of_amd(self) -> bool:
+        return _OF_AMD.search(self.gpu.name) is not None
 
     @property
     def is_workstation_blackwell(self) -> bool:

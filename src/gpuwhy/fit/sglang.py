@@ -16,12 +16,16 @@ from gpuwhy.fit.graphs import sglang_prefill_sizes
 from gpuwhy.fit.hardware import Hardware
 from gpuwhy.fit.kv_cache import KvShape
 from gpuwhy.fit.settings import Settings
+from gpuwhy.fit.workspaces import backend
 from gpuwhy.knowledge.config_defaults import has_sliding_pool_in_sglang
 from gpuwhy.knowledge.engine_memory import SglangMemory
 
 DEFAULT_SPECULATIVE_REQUESTS = 48
 """``--max-running-requests`` when speculating (speculative_hook.py)."""
 _TRANSPORT_MIB = 0
+_SLOTS_PER_CONTEXT, _FEWEST_SLOTS, _MOST_SLOTS = 512, 2048, 4096
+AITER_LONG_CONTEXT, AITER_SHARE = 8192, 0.85
+"""Under aiter a longer context lowers the fraction to that share (attention_hook.py)."""
 _TIERS = ((20, 2048, 8, 8), (35, 2048, 24, 80), (60, 4096, 32, 160), (90, 8192, 256, 512), (160, 8192, 256, 512))
 _NEW_SMALL_TIER = (35, 4096, 48, 160)
 _LARGEST_TIER = (16384, 512, 512)
@@ -122,7 +126,15 @@ def _fraction(
         ratio = vision.layers * vision.width**2 / (24 * 1024**2) if vision else 1.0
         fraction *= 0.95 * max(0.8, min(1.05, 1 - 0.1 * (ratio - 1)))
         said += ", lowered for the vision tower"
+    if is_lowered_by_aiter(shape, settings, hardware):
+        fraction *= AITER_SHARE
+        said += f", times {AITER_SHARE} for long contexts under aiter"
     return fraction, "default: " + said
+
+
+def is_lowered_by_aiter(shape: Architecture, settings: Settings, hardware: Hardware) -> bool:
+    longest = settings.context or shape.context or 0
+    return backend(shape, hardware, settings.attention_backend) == "aiter" and longest > AITER_LONG_CONTEXT
 
 
 def reserve_for_images(shape: Architecture, settings: Settings, release: SglangMemory) -> float:
@@ -190,6 +202,14 @@ def pool(shape: Architecture, settings: Settings, budget: Amount, kv: KvShape, d
     allocated = Amount(tokens.low * cell / GIB, tokens.expected * cell / GIB, tokens.high * cell / GIB)
     drafted = tokens.expected * draft_bytes / GIB
     return Pool(tokens, allocated + state_gib + Amount.exact(drafted), cell, charged, states)
+
+
+def request_slots(settings: Settings, tokens: float, context: int) -> int:
+    """Requests that the engine keeps a place for, on one rank (model_runner_kv_cache_mixin.py)."""
+    asked = settings.requests or (DEFAULT_SPECULATIVE_REQUESTS if _drafts(settings) else None)
+    slots = asked or min(max(int(tokens / max(1, context) * _SLOTS_PER_CONTEXT), _FEWEST_SLOTS), _MOST_SLOTS)
+    groups = settings.data if settings.has_dp_attention else 1
+    return int(min(slots // max(1, groups), tokens // 2))
 
 
 def _tokens(gib: float, cell: float, settings: Settings) -> float:

@@ -11,7 +11,7 @@ from gpuwhy.fit.graphs import sglang_batches, sglang_decode_graphs, sglang_prefi
 from gpuwhy.fit.ground import Ground, opening_parts, weight_parts
 from gpuwhy.fit.measured import told
 from gpuwhy.fit.results import Cache, Check, Estimate, Fraction, Part
-from gpuwhy.fit.workspaces import backend, sglang_triton_mla, sglang_workspace
+from gpuwhy.fit.workspaces import backend, sglang_aiter, sglang_request_table, sglang_triton_mla, sglang_workspace
 from gpuwhy.knowledge.engine_memory import SglangMemory, sglang_memory
 
 _LATE = Amount(0.1, 0.5, 1.5)
@@ -32,10 +32,14 @@ def sglang_estimate(ground: Ground) -> Estimate:
         drafted = NOTHING
     images = sglang.reserve_for_images(shape, settings, release)
     budget = sglang.pool_budget(pre, ground.held, drafted, fraction, images, release)
+    if settings.fraction is not None and sglang.is_lowered_by_aiter(shape, settings, ground.hardware):
+        # whether a given fraction is lowered as the default is, was not read
+        lowered = sglang.pool_budget(pre, ground.held, drafted, fraction * sglang.AITER_SHARE, images, release)
+        budget = Amount(lowered.low, budget.expected, budget.high)
     if measured.available_after is not None and measured.available_before is not None:
         budget = Amount.exact(measured.available_after - measured.available_before * (1 - fraction) - images)
     made = sglang.pool(shape, settings, budget, ground.kv, draft.layers, draft.kv_bytes, release)
-    late, first = _sglang_after_pool(ground, release, chosen)
+    late, first = _sglang_after_pool(ground, release, chosen, made.tokens)
     uncounted = NOTHING if release.counts_draft else drafted
     left = _left_beside_pool(ground, pre, fraction, drafted if release.counts_draft else NOTHING, made)
     started = combined(part.gib for part in late)
@@ -48,7 +52,11 @@ def sglang_estimate(ground: Ground) -> Estimate:
         Check(phase="first-prefill", outcome="oom-activation", margin=after_start - first.gib, says="the first long prefill must fit beside all that", message=OUT_OF_MEMORY),
     ]  # fmt: skip
     minimum = sglang.smallest_fraction(pre, ground.held, drafted, release)
-    needed = uncounted + started + first.gib
+    # tables of requests grow with the pool: at the largest fraction they are those of the largest pool
+    roomy = pre - ground.held - drafted - started - first.gib
+    most = sglang.pool(shape, settings, roomy, ground.kv, draft.layers, draft.kv_bytes, release).tokens
+    at_most, _ = _sglang_after_pool(ground, release, chosen, most)
+    needed = uncounted + combined(part.gib for part in at_most) + first.gib
     parts = [*opening_parts(ground), *weight_parts(ground)]
     if symmetric.expected:
         parts.append(Part(name="symmetric memory", kind="communication", gib=symmetric, source="allocated ahead when the flag is set"))  # fmt: skip
@@ -103,7 +111,7 @@ def _budget_says(release: SglangMemory, fraction: float) -> str:
     return f"{counted} must leave something of the {fraction:.4g} of the memory that is free before loading"
 
 
-def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang.Defaults) -> tuple[list[Part], Part]:
+def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang.Defaults, tokens: Amount) -> tuple[list[Part], Part]:  # fmt: skip
     """What is allocated at start-up after the pool, and the first prefill."""
     settings, shape, parallel = ground.settings, ground.shape, ground.settings.parallel
     each, speculates = tokens_each(settings), settings.speculation is not None
@@ -121,6 +129,10 @@ def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang.Def
             shape, parallel, ground.hardware, max(rows, 1), ground.context, release.splits_by_context
         )
         parts.append(Part(name="Triton MLA split buffers", kind="workspace", gib=Amount.exact(split), source=f"{rows} rows x heads x splits x the latent width, float32"))  # fmt: skip
+    slots = Amount(*(sglang.request_slots(settings, each, ground.context) for each in (tokens.low, tokens.expected, tokens.high)))  # fmt: skip
+    parts.append(Part(name="table of requests", kind="workspace", gib=slots.scaled(sglang_request_table(1, ground.context)), source=f"{slots.expected:.0f} requests x {ground.context} tokens, int32"))  # fmt: skip
+    if name == "aiter":
+        parts.append(Part(name="partial results of aiter", kind="workspace", gib=slots.scaled(sglang_aiter(shape, parallel, 1, ground.context)), source=f"{slots.expected:.0f} requests x heads x parts of the context, float32"))  # fmt: skip
     parts.append(Part(name="late communicators and kernels", kind="communication", gib=_LATE, source="inferred"))
     first = Part(name="prefill", kind="activation", gib=sglang_prefill(shape, parallel, min(chosen.prefill_tokens, ground.context)), source=f"inferred: {chosen.prefill_tokens} tokens at a time", is_static=False)  # fmt: skip
     return [part for part in parts if part.gib.high > 0], first

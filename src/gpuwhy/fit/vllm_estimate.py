@@ -19,7 +19,7 @@ def vllm_estimate(ground: Ground) -> Estimate:
     """What happens on the heaviest rank."""
     settings, shape, measured, hardware = ground.settings, ground.shape, ground.measured, ground.hardware
     release, reading = vllm_memory(settings.version)
-    chosen = vllm.defaults(settings, hardware, release)
+    chosen = vllm.defaults(settings, hardware, ground.context, release)
     utilization = measured.fraction if measured.fraction is not None else chosen.utilization
     ranks = settings.tensor * settings.pipeline
     each = tokens_each(settings)
@@ -29,7 +29,7 @@ def vllm_estimate(ground: Ground) -> Estimate:
     held = ground.held + ground.draft.gib if measured.weights is None else ground.held
     splits = _split_buffers(ground, release, chosen.requests * each) if measured.activation is None else NOTHING
     activation = told(measured.activation, _vllm_activation(ground, release, chosen))
-    other = told(measured.non_torch, vllm.non_torch(hardware, ranks, release))
+    other = told(measured.non_torch, vllm.non_torch(hardware, ranks, shape.vocabulary or 0, release))
     batches = vllm_batches(chosen.requests, each, chosen.capture_cap) if settings.has_graphs else ()
     if settings.graph_batches and settings.has_graphs:
         batches = settings.graph_batches

@@ -61,6 +61,8 @@ class VllmMemory(Struct, frozen=True):
     swap_gib: int
     names_device: bool
     misspells_models: bool
+    is_first_engine: bool
+    """The engine before V1: it counts a whole prompt in its profile, and says a context that is too long in tokens."""
     provenance: str
 
 
@@ -93,6 +95,12 @@ def vllm_memory(version: str) -> tuple[VllmMemory, Reading]:
     return _chosen("vLLM", _table().vllm, version)
 
 
+_UNCHECKED = "by general knowledge"
+_HOW = {
+    "in full": "its source was read", "for changes": "its source was read for what changed",
+    "from logs": "known from start-up logs", _UNCHECKED: "known in general, its source was not read",
+}  # fmt: skip
+_SOURCE_WAS_READ = ("in full", "for changes")
 _Row = TypeVar("_Row", SglangMemory, VllmMemory)
 
 
@@ -107,21 +115,20 @@ def _chosen(engine: str, rows: tuple[_Row, ...], version: str) -> tuple[_Row, Re
     for row in rows:
         # 0.5.13 and 0.5.13.post1 were read as one
         if Version(row.version).base_version == asked.base_version and not asked.is_prerelease:
-            how = {"in full": "its source was read", "for changes": "its source was read for what changed"}.get(row.read, "known from start-up logs")  # fmt: skip
-            return row, Reading(row.read != "from logs", f"{engine} {row.version}: {how}")
+            return row, Reading(row.read in _SOURCE_WAS_READ, f"{engine} {row.version}: {_HOW[row.read]}", row.read == _UNCHECKED)  # fmt: skip
     older = [row for row in rows if Version(row.version) <= asked]
     newer = [row for row in rows if Version(row.version) > asked]
     if not older:
         first = rows[0]
         return first, Reading(
-            False, f"{engine} {asked} is older than every release that was read: taken as {first.version}"
+            False, f"{engine} {asked} is older than every release that was read: taken as {first.version}", True
         )
     if not newer:
         last = rows[-1]
         return last, Reading(
-            False, f"{engine} {asked} is newer than every release that was read: taken as {last.version}"
+            False, f"{engine} {asked} is newer than every release that was read: taken as {last.version}", True
         )
-    return older[-1], Reading(False, f"the source of {engine} {asked} was not read: interpolated from its neighbours {older[-1].version} and {newer[0].version}, taken as the older")  # fmt: skip
+    return older[-1], Reading(False, f"the source of {engine} {asked} was not read: interpolated from its neighbours {older[-1].version} and {newer[0].version}, taken as the older", older[-1].read == _UNCHECKED)  # fmt: skip
 
 
 def release_of(version: str) -> Version | None:

@@ -41,9 +41,9 @@ def test_two_lines_of_the_log_are_enough_for_a_value(judge_report: Judge, findin
 
 
 def test_with_the_model_the_upper_bound_and_the_tokens_are_said(judge_report: Judge, finding: Find) -> None:
-    """The documented example: 0.88, between 0.767 and about 0.92."""
+    """The documented example: 0.86, between 0.767 and about 0.90."""
     found = finding(judge_report(REFUSED, SEED), "gpu-oom-kv-cache")
-    assert remedies(found)["--mem-fraction-static"] == "0.88"
+    assert remedies(found)["--mem-fraction-static"] == "0.86"
     said = next(note for note in found.notes if "Computed" in note)
     assert "0.767" in said
     assert "tokens" in said
