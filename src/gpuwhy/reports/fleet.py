@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
 from gpuwhy.model.fleet import Deviation, FleetFinding, FleetReport, JobFailure, Outlier, Pool
+from gpuwhy.reports.counting import counted
 from gpuwhy.reports.fleet_names import folded
 
 SHOWN_OUTLIERS, SHOWN_DEVIATIONS, SHOWN_MIXED = 10, 4, 8
@@ -67,11 +68,6 @@ def name_of(deviation: Deviation) -> str:
 def pool_line(pool: Pool) -> str:
     """``NVIDIA H100 80GB HBM3, sglang: 61 of 64 alike, in 4 groups``."""
     return f"{pool.name}: {pool.alike:,} of {pool.nodes:,} alike, in {counted(len(pool.groups), 'group')}"
-
-
-def counted(count: int, what: str) -> str:
-    """``1 node``, ``2 nodes``."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
 
 
 def _job(job: JobFailure, verbose: bool) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.finding import Finding, Link
 from gpuwhy.model.remedy import Remedy
 from gpuwhy.reports.condition import condition_rows
+from gpuwhy.reports.fact_words import said
 from gpuwhy.reports.remedy_words import change_of, survival_of
 from gpuwhy.reports.row import Row
 from gpuwhy.reports.sections import MANY, marks_of, section, typed_where
@@ -155,7 +156,7 @@ def fact_rows(diagnosis: Diagnosis) -> Iterator[Row]:
     yield from section("Facts used")
     for fact in diagnosis.facts:
         place = f"  [{fact.evidence.place}]" if fact.evidence.place is not None else ""
-        shown = "not set, or not there" if fact.value is None else str(fact.value)
+        shown = said(fact.key, fact.value)
         yield Row(f"{fact.key}: {shown[:160]}{place}", 2, hang=4)
 
 

@@ -6,8 +6,9 @@ from gpuwhy import __version__
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.evidence import Place, Standing
 from gpuwhy.model.finding import Link
+from gpuwhy.reports.fact_words import value_words
 from gpuwhy.reports.github import block, bullets, code, folded, prose, table
-from gpuwhy.reports.issue_parts import environment_rows, joined, remedy_text, value_text
+from gpuwhy.reports.issue_parts import environment_rows, joined, remedy_text
 from gpuwhy.reports.neutral import plain
 
 _SURE = {
@@ -76,12 +77,12 @@ class Issue:
     def command(self) -> str:
         """The start command, where it is known."""
         told = next((fact.value for fact in self._diagnosis.facts if fact.key == "command"), None)
-        return block([value_text(told)], "sh") if told else ""
+        return block([value_words(told)], "sh") if told else ""
 
     def tried(self) -> str:
         """The experiments that were reported, and what is known not to help."""
         tests = [fact for fact in self._diagnosis.facts if fact.key.startswith("tests.")]
-        items = [f"{code(fact.key.removeprefix('tests.'))}: {prose(value_text(fact.value))}" for fact in tests]
+        items = [f"{code(fact.key.removeprefix('tests.'))}: {prose(value_words(fact.value))}" for fact in tests]
         refused = self._finding.not_remedies if self._finding is not None else ()
         items += [f"does not help: {code(each.what)}: {prose(each.why)}" for each in refused]
         return bullets(items)

@@ -9,11 +9,13 @@ from gpuwhy.investigate.differences import Comparison
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.inspection import Inspection
 from gpuwhy.model.remedy import Remedy
+from gpuwhy.reports.counting import counted
+from gpuwhy.reports.fact_words import said, value_words
 from gpuwhy.reports.github import block, bullets, code, folded, prose, table
 from gpuwhy.reports.remedy_words import change_of
 
 _ENVIRONMENT = ("gpu", "gpus", "cc", "driver", "driver_cuda", "cuda_toolkit", "cuda_home", "toolkits", "torch", "torch_cuda", "torch_arch_list", "python", "os", "glibc", "gcc", "kernel_release", "hypervisor", "command", "container.image")  # fmt: skip
-"""What maintainers ask for, in the order of the table; packages follow, then variables."""
+"""What maintainers ask for, in the order of the table; packages follow, then variables. torch is in both."""
 _MOST = 200
 """Rows of a table."""
 
@@ -24,22 +26,25 @@ def environment_rows(facts: Sequence[Fact]) -> Iterator[tuple[str, str]]:
     wanted = [key for key in _ENVIRONMENT if key in by_key]
     wanted += sorted(key for key in by_key if key.startswith(("packages.", "release_range.")))
     wanted += sorted(key for key in by_key if key.startswith("env."))
+    shown: set[tuple[str, str]] = set()
     for key in wanted[:_MOST]:
-        value = by_key[key].value
-        yield code(_label(key)), "not set, or not there" if value is None else code(value_text(value))
+        row = (code(_label(key)), _value(key, by_key[key].value))
+        if row not in shown:
+            yield row
+        shown.add(row)
 
 
 def _label(key: str) -> str:
-    return key.removeprefix("packages.").removeprefix("env.")
+    for group in ("packages.", "env.", "release_range."):
+        key = key.removeprefix(group)
+    return key
 
 
-def value_text(value: object) -> str:
-    """A fact's value in one line."""
-    if isinstance(value, (list, tuple)):
-        return ", ".join(value_text(each) for each in value)
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {value_text(each)}" for key, each in value.items() if each not in (None, "", [], {}))
-    return str(value)
+def _value(key: str, value: object) -> str:
+    if value is None or value in ([], ()):
+        return said(key, value)
+    text = code(value_words(value)) if value != "" else said(key, value)
+    return f"{text}, by the frames of the traceback" if key.startswith("release_range.") else text
 
 
 def remedy_text(remedy: Remedy) -> str:
@@ -52,7 +57,7 @@ def remedy_text(remedy: Remedy) -> str:
 
 def forecast_text(answer: Forecast) -> str:
     """A check as an issue."""
-    parts = [f"## {len(answer.problems)} problems found before anything failed"]
+    parts = [f"## {counted(len(answer.problems), 'problem')} found before anything failed"]
     for problem in answer.problems:
         evidence = bullets(prose(each.statement) for each in problem.evidence)
         parts += [f"### {prose(problem.title)}", f"{code(problem.cause)}, {problem.certainty.value}", evidence]
@@ -82,15 +87,15 @@ def inspection_text(answer: Inspection) -> str:
         )
         for each in answer.files[:_MOST]
     ]
-    more = [f"and {len(answer.files) - _MOST} more files"] if len(answer.files) > _MOST else []
+    more = [f"and {counted(len(answer.files) - _MOST, 'more file')}"] if len(answer.files) > _MOST else []
     unreadable = [bullets(prose(f"unreadable: {each}") for each in answer.unreadable)] if answer.unreadable else []
-    heading = f"## {len(answer.files)} files inspected{wanted}"
+    heading = f"## {counted(len(answer.files), 'file')} inspected{wanted}"
     return joined([heading, table(("file", "architectures", "on this GPU", "loading"), rows), *more, *unreadable])
 
 
 def comparison_text(answer: Comparison) -> str:
     """A comparison as an issue."""
-    heading = f"## {len(answer.changes)} of {answer.compared} facts differ"
+    heading = f"## {len(answer.changes):,} of {counted(answer.compared, 'fact')} differ"
     rows = [
         (code(each.key), code(each.before or "-"), code(each.after or "-"), code(each.undoes or ", ".join(each.causes[:4]) or "-"))
         for each in answer.changes[:_MOST]

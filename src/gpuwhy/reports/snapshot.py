@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from gpuwhy.reports.counting import counted
 from gpuwhy.reports.document import written
 from gpuwhy.reports.neutral import plain
 from gpuwhy.snapshot import Probe, Snapshot
@@ -56,7 +57,7 @@ def _overview(snapshot: Snapshot) -> Iterator[str]:
     secrets = sum(count for kind, count in snapshot.redacted.items() if kind not in KINDS)
     names = ", ".join(f"{kind} {count}" for kind, count in snapshot.redacted.items() if kind in KINDS)
     replaced = f"; names replaced: {names}" if names else ""
-    yield f"schema {snapshot.schema_version}; {_counted(secrets, 'secret')} taken out{replaced}"
+    yield f"schema {snapshot.schema_version}; {counted(secrets, 'secret')} taken out{replaced}"
     yield ""
     for probe in sorted(snapshot.probes, key=lambda each: each.name):
         yield f"{probe.name:20} {probe.status:9} {probe.duration:5.2f} s  {_glance(probe)}"
@@ -89,7 +90,7 @@ def _brief(value: Any) -> str:
     """A scalar as it is, of a collection the first things that fit in a line."""
     if isinstance(value, dict):
         if isinstance(value.get("entries"), list):
-            return f"{_counted(len(value['entries']), 'line')}"
+            return f"{counted(len(value['entries']), 'line')}"
         return ", ".join(f"{key}={_inner(item)}" for key, item in list(value.items())[:8])
     if isinstance(value, list):
         return f"{len(value)}: " + ", ".join(_inner(each) for each in value[:4])
@@ -109,14 +110,10 @@ def _redactions(counts: dict[str, int], found: tuple[Redaction, ...]) -> Iterato
         yield "no secret was found, so none was taken out"
         return
     kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items(), key=lambda each: -each[1]))
-    yield f"{_counted(total, 'replacement')} of {_counted(len(found), 'secret')}" + (f": {kinds}" if kinds else "")
+    yield f"{counted(total, 'replacement')} of {counted(len(found), 'secret')}" + (f": {kinds}" if kinds else "")
     for redaction in found:
         yield ""
         yield redaction.token
         yield from (f"  {place}" for place in redaction.places[:_PLACES])
         if len(redaction.places) > _PLACES:
             yield f"  and {len(redaction.places) - _PLACES} more"
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"

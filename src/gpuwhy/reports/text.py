@@ -14,6 +14,7 @@ from gpuwhy.model.event import Event
 from gpuwhy.model.finding import Certainty, Finding
 from gpuwhy.reports import brief, full
 from gpuwhy.reports.condition import condition_rows
+from gpuwhy.reports.fact_words import said
 from gpuwhy.reports.full import quoted
 from gpuwhy.reports.interface import Detail
 from gpuwhy.reports.row import Row
@@ -142,7 +143,7 @@ def _seen(diagnosis: Diagnosis) -> Iterator[Row]:
     yield from section("What is known of the machine")
     for fact in diagnosis.facts[: 2 * MANY]:
         place = f"  [{fact.evidence.place}]" if fact.evidence.place is not None else ""
-        shown = "not set, or not there" if fact.value is None else str(fact.value)
+        shown = said(fact.key, fact.value)
         yield Row(f"{fact.key}: {shown[:160]}{place}", 2, hang=4)
     if len(diagnosis.facts) > 2 * MANY:
         yield Row(f"and {len(diagnosis.facts) - 2 * MANY} more (-v)", 2)

@@ -8,6 +8,7 @@ import msgspec
 
 from gpuwhy.investigate.checks.results import Forecast, Problem
 from gpuwhy.model.finding import Certainty
+from gpuwhy.reports.counting import counted
 from gpuwhy.reports.html.architectures import matrix_of_facts
 from gpuwhy.reports.html.diagnosis import MOST_FACTS, grouped
 from gpuwhy.reports.html.page import written
@@ -32,7 +33,7 @@ def render(forecast: Forecast) -> str:
     """The page."""
     number = len(forecast.problems)
     if number:
-        headline, level = f"{number} problem{'s' * (number != 1)} found", forecast.problems[0].certainty.value
+        headline, level = f"{counted(number, 'problem')} found", forecast.problems[0].certainty.value
     elif forecast.is_examined:
         headline, level = "No problem found", "fine"
     else:
@@ -48,7 +49,7 @@ def render(forecast: Forecast) -> str:
     context: dict[str, Any] = {
         "headline": headline,
         "level": level,
-        "remark": f"{len(forecast.passed)} checks in order, {len(forecast.unchecked)} could not be made.",
+        "remark": f"{counted(len(forecast.passed), 'check')} in order, {len(forecast.unchecked)} could not be made.",
         "problems": tuple(ShownProblem(each, _SURE[each.certainty], tuple(map(step_of, each.remedies))) for each in forecast.problems),
         "matrix": matrix,
         "facts": grouped(forecast.facts),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -15,6 +14,7 @@ from gpuwhy.model.evidence import Evidence, Place
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Finding, Link
 from gpuwhy.remedies import setting_of
+from gpuwhy.reports.fact_words import said
 from gpuwhy.reports.html.architectures import matrix_of_facts
 from gpuwhy.reports.html.chain import is_inferred, pictures
 from gpuwhy.reports.html.excerpt import excerpt_of
@@ -232,20 +232,9 @@ def grouped(facts: tuple[Fact, ...]) -> tuple[FactGroup, ...]:
     for fact in facts[:MOST_FACTS]:
         first, dot, _ = fact.key.partition(".")
         whose = "" if fact.subject == "host" else fact.subject
-        row = (shortened(fact.key, 200), value_said(fact.value), fact.evidence, whose)
+        row = (shortened(fact.key, 200), shortened(said(fact.key, fact.value), LONGEST_FACT), fact.evidence, whose)
         groups.setdefault(first if dot else "", []).append(row)
     return tuple(FactGroup(name, tuple(rows)) for name, rows in sorted(groups.items()))
-
-
-def value_said(value: Any) -> str:
-    """A fact's value for a person."""
-    if value is None:
-        return "not set, or not there"
-    if isinstance(value, str):
-        return shortened(value, LONGEST_FACT) if value else "(empty)"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return shortened(json.dumps(value, ensure_ascii=False, default=str), LONGEST_FACT)
 
 
 def _sections(diagnosis: Diagnosis, parts: dict[str, Any]) -> Iterator[tuple[str, str]]:

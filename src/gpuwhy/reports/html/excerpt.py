@@ -46,6 +46,11 @@ class Excerpt(msgspec.Struct, frozen=True):
     files: tuple[ExcerptFile, ...]
     is_installed: bool
 
+    @property
+    def has_told(self) -> bool:
+        """Whether a line is of the releases that a rule knows, and was not seen here."""
+        return not self.is_installed and any(not line.is_quoted for file in self.files for line in file.lines)
+
 
 def excerpt_of(diagnosis: Diagnosis) -> Excerpt | None:
     """From the installed source where it was reached, else from the traceback; None where neither has a line."""
@@ -134,7 +139,23 @@ def _files(lines: tuple[tuple[str, ExcerptLine], ...]) -> tuple[ExcerptFile, ...
     for path, line in lines[:MOST_LINES]:
         home = next((known for known in by_file if _is_same(known, path)), path)
         by_file.setdefault(home, {}).setdefault(line.number, []).append(line)
-    return tuple(ExcerptFile(path, tuple(_merged(found))) for path, found in by_file.items())
+    return tuple(ExcerptFile(path, tuple(_merged(_placed(found)))) for path, found in by_file.items())
+
+
+def _placed(found: dict[int, list[ExcerptLine]]) -> dict[int, list[ExcerptLine]]:
+    """The lines with those whose number is not known at the line that has their text, where one is here."""
+    placed = {number: list(lines) for number, lines in found.items() if number}
+    for line in found.get(0, ()):
+        home = next(
+            (
+                number
+                for number, lines in placed.items()
+                if any(line.code and line.code in each.code for each in lines if each.is_quoted)
+            ),
+            0,
+        )
+        placed.setdefault(home, []).append(msgspec.structs.replace(line, number=home))
+    return placed
 
 
 def _merged(found: dict[int, list[ExcerptLine]]) -> Iterator[ExcerptLine]:

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from gpuwhy.model.fleet import FleetReport, Outlier, Pool
-from gpuwhy.reports.fleet import after, common, counted, finding_line, headline, moment, pool_line
+from gpuwhy.reports.counting import counted
+from gpuwhy.reports.fleet import after, common, finding_line, headline, moment, pool_line
 from gpuwhy.reports.fleet_names import folded
 from gpuwhy.reports.html.page import written
 

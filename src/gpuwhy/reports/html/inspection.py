@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpuwhy.model.inspection import Inspection
 from gpuwhy.reports import binaries
+from gpuwhy.reports.counting import counted
 from gpuwhy.reports.html.architectures import matrix_of
 from gpuwhy.reports.html.page import written
 
@@ -15,9 +16,9 @@ def render(inspection: Inspection) -> str:
     """The page."""
     failing = sum(file.verdict is not None and file.verdict.runs is False for file in inspection.files)
     number = len(inspection.files)
-    said = f"{number} file{'s' * (number != 1)} read"
+    said = f"{counted(number, 'file')} read"
     if failing:
-        headline, level = f"{failing} of {number} file{'s' * (number != 1)} cannot run on this GPU", "proven"
+        headline, level = f"{failing} of {counted(number, 'file')} cannot run on this GPU", "proven"
     else:
         headline, level = said, "fine" if inspection.compute_capability else "unknown"
     where = ", ".join(filter(None, (inspection.gpu, inspection.compute_capability and f"compute capability {inspection.compute_capability}", inspection.driver and f"driver {inspection.driver}")))  # fmt: skip
