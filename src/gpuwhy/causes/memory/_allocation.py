@@ -10,6 +10,7 @@ from msgspec import Struct
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory._unified import is_unified
+from gpuwhy.knowledge.gpu_memory_sizes import memory_of
 from gpuwhy.model.gpu_memory import size_of
 
 GIB = 1 << 30
@@ -209,4 +210,11 @@ def total_of(case: Case, allocations: Iterable[Allocation | None]) -> int | None
     listed = case.facts.value("gpus")
     sizes = [getattr(each, "memory", None) for each in listed] if isinstance(listed, list | tuple) else []
     known = [size for size in sizes if isinstance(size, int) and size > 0]
-    return min(known) if known else None
+    return min(known) if known else _total_by_name(case)
+
+
+def _total_by_name(case: Case) -> int | None:
+    """What CUDA lets a process have of the GPU that is named; None where its memory comes in several sizes, or is not known."""
+    named = str(case.facts.value("gpu") or "")[:200]
+    memory = memory_of(named) if named else None
+    return None if memory is None or memory.is_unified else int((memory.cuda_gib - memory.within) * GIB)

@@ -9,7 +9,9 @@ import msgspec
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case
+from gpuwhy.causes.distributed import _parallel
 from gpuwhy.knowledge import components
+from gpuwhy.knowledge.engine_memory import vllm_memory
 from gpuwhy.knowledge.engine_messages import engine_of_log, engine_of_message
 from gpuwhy.model.experiments import Experiments
 from gpuwhy.model.fact import Unknown
@@ -97,9 +99,32 @@ def fraction_in_use(case: Case) -> float | None:
     return None
 
 
+def default_fraction(case: Case, engine: str) -> float | None:
+    """What this release takes where nothing is set; None for an engine that computes it from the GPU."""
+    version = str(case.facts.value("packages.vllm") or "")
+    if engine == "vllm" and version:
+        return vllm_memory(version)[0].default_utilization
+    return options_of(engine).default
+
+
+def ranks(case: Case) -> int | None:
+    """Over how many GPUs the weights are split; None when nothing says so."""
+    size = _parallel.tensor(case)
+    return None if size is None or size.at_least else size.value
+
+
+def twice_the_ranks(case: Case) -> str:
+    """Twice as many GPUs: the least that more of them can mean; ``higher`` when it is not known how many there are."""
+    found = ranks(case)
+    return "higher" if found is None or found > _MOST_DOUBLED else str(found * 2)
+
+
+_MOST_DOUBLED = 64
+
+
 _NUMBERS = {
     "requests": ("max_num_seqs", "max_running_requests", "max_batch_size"),
-    "tokens": ("max_num_batched_tokens", "chunked_prefill_size", "max_prefill_tokens", "max_num_tokens"),
+    "tokens": ("max_num_batched_tokens", "chunked_prefill_size", "max_prefill_tokens", "max_num_tokens", "ubatch_size"),
     "graphs": ("cuda_graph_max_bs", "cuda_graph_max_bs_decode", "max_cudagraph_capture_size"),
     "length": ("max_model_len", "context_length", "max_seq_len"),
 }
@@ -115,10 +140,25 @@ def in_use(case: Case, what: str) -> int | None:
         value = case.facts.value(f"server_args.{name}")
         if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LARGEST:
             return value
+    if what in ("tokens", "length") and (printed := _printed(case, _OF_LLAMA[what])):
+        return printed
     if what != "graphs":
         return None
     sizes = [int(found[1] or found[2]) for _, line in case.lines() if "bs" in line.text and (found := _BATCHES.search(line.text[:6000]))]  # fmt: skip
     return max(sizes, default=None)
+
+
+_OF_LLAMA = {
+    "tokens": re.compile(r"\bn_ubatch\s{0,16}= ?(\d{1,7})\b|(?<=\s)(?:-ub|--ubatch-size)[ =](\d{1,7})\b"),
+    "length": re.compile(r"\bn_ctx\s{0,16}= ?(\d{1,7})\b"),
+}
+"""What llama.cpp prints of its context, or a command gives it."""
+
+
+def _printed(case: Case, pattern: re.Pattern[str]) -> int | None:
+    texts = (str(case.facts.value("command") or "")[:8000], *(line.text[:600] for _, line in case.lines()))
+    found = next((seen for text in texts if (seen := pattern.search(text))), None)
+    return int(found[1] or found[found.lastindex or 1]) if found else None
 
 
 def halved(number: int | None, floor: int = 1) -> str:

@@ -15,7 +15,7 @@ from gpuwhy.causes.memory import _estimated as estimates
 from gpuwhy.causes.memory import _hints as hints
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory import _stage as stages
-from gpuwhy.causes.memory._allocation import Allocation, gib
+from gpuwhy.causes.memory._allocation import GIB, Allocation, gib
 from gpuwhy.causes.memory._budget import Budget
 from gpuwhy.causes.memory._estimated import Bounds
 from gpuwhy.causes.memory._options import Options
@@ -200,31 +200,40 @@ def _rivals(overflow: Overflow, certainty: Certainty) -> tuple[str, ...]:
     return (*unknown, "gpu-memory-taken")
 
 
+_GRAPHS_TO_COME = GIB // 2
+"""Capture stopped in the middle: the graphs that were not captured yet need room as well."""
+
+
 class Limits(Struct, frozen=True):
-    """``least``: the fraction below which the weights leave no cache; ``value``: the one to set, or ``lower``.
+    """``current``: the fraction in use. ``least``: the fraction below which the weights leave no cache; ``value``: the one to set, or ``lower``.
 
     ``is_too_low``: what the failed request lacked cannot be taken from the cache, which has not so much.
     """
 
+    current: float | None
     least: float | None
     value: str
     is_too_low: bool
     computed: Bounds | None
+    base: int | None = None
+    """Bytes that the fraction is a share of."""
 
 
 def _limits(case: Case, options: Options, engine: str, budget: Budget, overflow: Overflow) -> Limits:
-    current = engine_options.fraction_in_use(case) or budget.static_fraction or options.default
+    current = engine_options.fraction_in_use(case) or budget.static_fraction or engine_options.default_fraction(case, engine)  # fmt: skip
     allocation = overflow.allocation
     total = allocations.total_of(case, (allocation,)) or budget.total
-    value = engine_options.lowered(current, allocation.shortfall if allocation else None, total)
+    still_to_come = _GRAPHS_TO_COME if overflow.stage.stage is Stage.CAPTURE else 0
+    shortfall = allocation.shortfall if allocation else None
+    value = engine_options.lowered(current, None if shortfall is None else shortfall + still_to_come, total)
     if engine != "sglang":
-        return Limits(None, value, False, None)
+        return Limits(current, None, value, False, None, total)
     computed = estimates.bounds_of(case, engine, budget, total, current)
     if computed is not None and computed.proposed is not None and current is not None and computed.proposed < current:
         value = f"{min(computed.proposed, float(value) if value[:1] == '0' else 1.0):.2f}"
     least = budget.smallest_static_fraction
     is_too_low = least is not None and value[:1] == "0" and float(value) <= least
-    return Limits(least, "lower" if is_too_low else value, is_too_low, computed)
+    return Limits(current, least, "lower" if is_too_low else value, is_too_low, computed, budget.before or total)
 
 
 def _remedies(case: Case, options: Options, engine: str, overflow: Overflow, limits: Limits) -> tuple[Remedy, ...]:
@@ -237,13 +246,13 @@ def _remedies(case: Case, options: Options, engine: str, overflow: Overflow, lim
     graph_value = (
         "set" if graphs == "--enforce-eager" else engine_options.halved(engine_options.in_use(case, "graphs"), 4)
     )
-    is_sampler = stage is Stage.WARMUP
+    is_sampler, is_llama = stage is Stage.WARMUP, engine in ("llama.cpp", "ollama")
     return (
         *_allocator(allocation),
         *fraction,
-        *change(options, options.requests, _fewer_requests(case, overflow), "Fewer requests at once: smaller logits, graphs and work spaces", rank=2 if is_sampler else 3),
+        *change(options, options.requests, _fewer_requests(case, overflow), "Fewer requests at once: smaller logits, graphs and work spaces", rank=2 if is_sampler else 7 if is_llama else 3, sure=not is_llama),
         *change(options, graphs, graph_value, "Capture fewer or smaller graphs", rank=0 if graphs_first else 4, cost="slower decoding of large batches", sure=stage is Stage.CAPTURE),
-        *change(options, options.tokens, _fewer_tokens(case, overflow), "Fewer tokens per forward pass: smaller activations", rank=0 if is_profiling or _names(overflow, options.tokens) else 5, sure=stage is not Stage.CAPTURE),
+        *change(options, options.tokens, _fewer_tokens(case, overflow), "Fewer tokens per forward pass: smaller activations", rank=0 if is_profiling or is_llama or _names(overflow, options.tokens) else 5, sure=stage is not Stage.CAPTURE),
         *change(options, options.length, "lower", "Shorter contexts", rank=6, sure=engine in ("llama.cpp", "ollama")),
         *(change(options, options.offload, options.offload_value or "set", "Leave more of the model in host memory", rank=7) if engine in ("llama.cpp", "ollama", "comfyui") else ()),
         *(change(options, options.draft, "remove", "Start without the draft model", rank=9, sure=False) if _names_draft(case, overflow) else ()),
@@ -268,7 +277,7 @@ def _fewer_requests(case: Case, overflow: Overflow) -> str:
 
 def _fewer_tokens(case: Case, overflow: Overflow) -> str:
     tried = _HANDLED.search(overflow.match.text)
-    return engine_options.halved(int(tried[1]) if tried else engine_options.in_use(case, "tokens"), 512)
+    return engine_options.halved(int(tried[1]) if tried else engine_options.in_use(case, "tokens"), 64 if overflow.match.sign == "llama-compute" else 512)
 
 
 def _allocator(allocation: Allocation | None) -> tuple[Remedy, ...]:
@@ -302,6 +311,10 @@ def _in_vain(case: Case, options: Options, overflow: Overflow, limits: Limits) -
     starving = [f"{each:g}" for each in hint.examples if limits.least is not None and each <= limits.least]
     if starving and limits.least is not None:
         vain.append(NotARemedy(f"{options.fraction} {' or '.join(starving)}, as the engine's own hint says", f"the weights alone need {limits.least:.3f}: below it the start fails at the cache"))  # fmt: skip
+    costly = min((each for each in hint.examples if limits.least is None or each > limits.least), default=None)
+    if costly is not None and limits.base and limits.value[:1] == "0" and costly < float(limits.value) - 0.02:
+        lost = int((float(limits.value) - costly) * limits.base)
+        vain.append(NotARemedy(f"{options.fraction} {costly:g}, as the engine's own hint says", f"the direction is right; {limits.value} leaves what was lacking, and {costly:g} takes {gib(lost)} more from the cache"))  # fmt: skip
     if hint.raises and options.fraction and overflow.stage.stage is not Stage.PROFILING:
         vain.append(NotARemedy(f"the engine's own hint ({hint.raises})", "it is for a cache that finds no room; here the cache was made, and what comes after it found none"))  # fmt: skip
     if options.fraction and overflow.stage.stage is not Stage.PROFILING:

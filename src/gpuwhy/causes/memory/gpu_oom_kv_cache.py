@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
@@ -126,6 +127,7 @@ def gpu_oom_kv_cache(case: Case, experiments: Experiments | Unknown) -> Judgemen
     quoted = _quoted(case, refusal)
     certainty = _certainty(refusal, budget)
     total = allocations.total_of(case, (refusal.allocation,)) or budget.total
+    budget = msgspec.structs.replace(budget, total=budget.total or total)
     computed = estimates.bounds_of(case, engine, budget, total) if refusal.match.sign != "pool-is-full" else None
     return Verdict(
         certainty=certainty,
@@ -138,7 +140,7 @@ def gpu_oom_kv_cache(case: Case, experiments: Experiments | Unknown) -> Judgemen
         rivals=() if certainty is Certainty.PROVEN else ("gpu-oom-graph-or-activation", "gpu-memory-taken"),
         remedies=(*engine_options.tried(experiments), *_remedies(case, options, engine, budget, refusal, computed)),
         not_remedies=_in_vain(case, options, engine, budget, refusal, computed),
-        notes=_notes(case, engine, budget, refusal, computed),
+        notes=_notes(case, options, engine, budget, refusal, computed),
         strength=90 if refusal.is_literal else 50,
     )
 
@@ -255,24 +257,41 @@ def _missing(case: Case, certainty: Certainty) -> tuple[Missing, ...]:
     return tuple(each for each in asked if each is not None)
 
 
-def _least_fraction(case: Case, engine: str, budget: Budget, computed: Bounds | None = None) -> float | None:
+class Least(Struct, frozen=True):
+    """The fraction that leaves the cache that is needed. ``is_bound``: surely enough, and perhaps more than that, because
+    the memory of the card is not known. ``lacking``: bytes; None where the figures are not known."""
+
+    value: float | None = None
+    is_bound: bool = False
+    lacking: int | None = None
+
+    @property
+    def is_too_much(self) -> bool:
+        """No card has it. A bound says nothing of what is needed at least."""
+        return self.value is not None and self.value > engine_options.HIGHEST and not self.is_bound
+
+
+def _least_fraction(case: Case, engine: str, budget: Budget, computed: Bounds | None = None) -> Least:
     """The fraction that leaves the cache that is needed, or half a GiB of it; the estimate's where the model is known."""
     if computed is not None and budget.needed is None:
-        return computed.proposed if computed.proposed is not None else 1.0
+        return Least(computed.proposed if computed.proposed is not None else 1.0)
     if engine == "sglang":
         smallest = budget.smallest_static_fraction
         if smallest is None:
-            return None
+            return Least()
         spare = _SPARE / budget.before if budget.before else 0.03
-        return smallest + max(spare, 0.03)
-    current = engine_options.fraction_in_use(case)
+        return Least(smallest + max(spare, 0.03))
+    current = engine_options.fraction_in_use(case) or engine_options.default_fraction(case, engine)
     total = budget.total
+    lacking = None if budget.available is None else max(0, (budget.needed or _SPARE) - budget.available)
     if budget.used is not None and total:
-        return (budget.used + (budget.needed or _SPARE)) / total
-    if current is None or not total:
-        return None
-    lacking = (budget.needed or _SPARE) - (budget.available or 0)
-    return current + max(0, lacking) / total
+        return Least((budget.used + (budget.needed or _SPARE)) / total, lacking=lacking)
+    if current is None or lacking is None:
+        return Least(lacking=lacking)
+    if total:
+        return Least(current + lacking / total, lacking=lacking)
+    card = budget.card_at_least(current)
+    return Least(current + lacking / card if card else None, is_bound=True, lacking=lacking)
 
 
 def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal: Refusal, computed: Bounds | None) -> tuple[Remedy, ...]:  # fmt: skip
@@ -284,43 +303,70 @@ def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal
             *change(options, options.length, "lower", "Shorter contexts", rank=3),
         )  # fmt: skip
     least = _least_fraction(case, engine, budget, computed)
-    fits_one = f"<={budget.fits}" if budget.fits else _length_that_fits(case, budget, computed)
-    does_card_allow = least is None or least <= engine_options.HIGHEST
+    fits_one = str(budget.fits) if budget.fits else _length_that_fits(case, budget, computed)
     is_length = refusal.match.sign == "request-does-not-fit" or engine in ("llama.cpp", "ollama")
     # An allocation that fails was sized by the engine: it took the pool for smaller than what is free.
-    is_overfull = bool(options.fraction) and (refusal.allocation is not None or refusal.match.sign == "trtllm-cache")
+    is_overfull = _is_overfull(options, refusal)
+    is_empty = _is_empty(engine, budget, refusal)
     is_count = "Mamba cache blocks" in refusal.text
     blocks = _BLOCKS.search(refusal.text)
+    is_below_default = _is_below_default(case, engine, least)
     length = change(
         options, options.length, fits_one,
         f"Shorten the context to {budget.fits} tokens or less" if budget.fits else "Shorten the context: the cache grows with it",
-        rank=0 if is_length else 3, cost="longer requests are refused",
+        rank=1 if is_length and is_below_default else 0 if is_length else 3, cost="longer requests are refused", sure=not is_empty,
     )  # fmt: skip
     fraction = change(
-        options, options.fraction, "lower" if is_overfull else engine_options.raised(least),
+        options, options.fraction, "lower" if is_overfull else engine_options.raised(least.value),
         "Give the cache less: it was sized beyond what is free" if is_overfull else "Give weights and cache a larger part of the card",
-        rank=1, cost="" if is_overfull else "less is left for graphs and peaks: if it then fails after the cache was sized, it was too much",
-        sure=does_card_allow,
+        rank=0 if is_below_default else 1, cost="" if is_overfull else "less is left for graphs and peaks: if it then fails after the cache was sized, it was too much",
+        sure=is_overfull or not (least.is_bound and engine_options.raised(least.value) == "higher"),
     )  # fmt: skip
     return (
-        *length,
-        *(fraction if does_card_allow or is_overfull else ()),
-        *change(options, options.cache_type, options.cache_value, "Keep the cache in 8 bits: half its size", rank=2 if is_length else 5, sure=False),
-        *change(options, options.requests, f"<={blocks[1]}" if blocks else "lower", "Fewer requests at once: a smaller reserve for the forward pass", rank=0 if is_count else 4, sure=not is_length),
-        *change(options, options.tokens, "lower", "Fewer tokens per forward pass: a smaller reserve", rank=6, sure=False),
-        *change(options, options.split, "higher", "Spread weights and cache over more GPUs", rank=7, sure=False),
+        *(length if not is_empty or engine != "sglang" else ()),
+        *(fraction if not least.is_too_much or is_overfull else ()),
+        *(change(options, options.cache_type, options.cache_value, "Keep the cache in 8 bits: half its size", rank=2 if is_length else 5, sure=False) if not is_empty else ()),
+        *(change(options, options.requests, blocks[1] if blocks else "lower", "Fewer requests at once: a smaller reserve for the forward pass", rank=0 if is_count else 4, sure=not is_length) if not is_empty or engine != "sglang" else ()),
+        *(change(options, options.draft, "remove", "Start without the draft model: its weights count too", rank=6, sure=False) if "draft weights" in refusal.text and least.is_too_much else ()),
+        *(change(options, options.tokens, engine_options.halved(engine_options.in_use(case, "tokens"), 512), "Fewer tokens per forward pass: a smaller reserve", rank=6, sure=False) if not (is_empty and _is_typed(case, options.fraction)) else ()),
+        *change(options, options.split, engine_options.twice_the_ranks(case), "Spread weights and cache over more GPUs", rank=2 if least.is_too_much else 7, sure=least.is_too_much),
         *(change(options, options.offload, "lower", "Leave more layers in host memory", rank=8) if engine in ("llama.cpp", "ollama") else ()),
         Remedy(kind="files", name="checkpoint", value="smaller or more quantised", summary="A checkpoint with smaller weights leaves room for the cache", is_sure=False),
     )  # fmt: skip
+
+
+def _is_typed(case: Case, option: str) -> bool:
+    """SGLang: a fraction that is given is not computed from chunks and graphs, as the default is."""
+    return option == "--mem-fraction-static" and option in str(case.facts.value("command") or "")
+
+
+def _is_overfull(options: Options, refusal: Refusal) -> bool:
+    return bool(options.fraction) and (refusal.allocation is not None or refusal.match.sign == "trtllm-cache")
+
+
+_EMPTY = re.compile(r"No available memory for the cache blocks|leave no GPU memory|(?:to increase|increasing) --mem-fraction-static")  # fmt: skip
+
+
+def _is_empty(engine: str, budget: Budget, refusal: Refusal) -> bool:
+    """Not one byte is left: what makes a cache smaller does not help where there is none."""
+    if budget.available is not None and budget.needed is None:
+        return budget.available <= 0
+    return engine in ("vllm", "sglang") and _EMPTY.search(refusal.text) is not None and budget.needed is None
+
+
+def _is_below_default(case: Case, engine: str, least: Least) -> bool:
+    """The command gives the engine less than it takes by itself, and that would be enough."""
+    current, default = engine_options.fraction_in_use(case), engine_options.default_fraction(case, engine)
+    return None not in (current, default, least.value) and current < least.value <= default  # type: ignore[operator]
 
 
 def _length_that_fits(case: Case, budget: Budget, computed: Bounds | None) -> str:
     """The context that the cache holds, where the message has not said it: in proportion to what it needs."""
     length = budget.length or engine_options.in_use(case, "length")
     if budget.needed and budget.available and 0 < budget.available < budget.needed and length:
-        return f"<={length * budget.available // budget.needed // 256 * 256}"
+        return str(length * budget.available // budget.needed // 256 * 256)
     if computed is not None and computed.proposed is not None and length and 0 < computed.longest < length:
-        return f"<={computed.longest // 256 * 256}"
+        return str(computed.longest // 256 * 256)
     return "lower"
 
 
@@ -328,17 +374,19 @@ def _in_vain(
     case: Case, options: Options, engine: str, budget: Budget, refusal: Refusal, computed: Bounds | None
 ) -> tuple[NotARemedy, ...]:
     vain = [NotARemedy("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", "nothing is fragmented: the budget is too small, and the option breaks the custom all-reduce")]  # fmt: skip
-    if options.fraction and refusal.allocation is None:
+    if options.fraction and not _is_overfull(options, refusal):
         vain.append(NotARemedy(f"a lower {options.fraction}", "it makes the room for the cache smaller still"))
+    if engine == "sglang" and _is_empty(engine, budget, refusal):
+        vain.append(NotARemedy(f"a shorter {options.length}, fewer requests, an 8-bit cache", "weights alone use up the fraction: there is no cache that could be smaller"))  # fmt: skip
     hint = hints.hint_of(case, refusal.match, refusal.text)
     least = _least_fraction(case, engine, budget, computed)
-    if hint.raises and options.fraction and least is not None and least > engine_options.HIGHEST:
-        needed = "what comes after the cache needs the rest" if computed is not None else f"{least:.2f} of the card would be needed"  # fmt: skip
+    if hint.raises and options.fraction and least.value is not None and least.is_too_much:
+        needed = "what comes after the cache needs the rest" if computed is not None else f"{least.value:.2f} of the card would be needed"  # fmt: skip
         vain.append(NotARemedy(f"a higher {options.fraction}, as the engine advises ({hint.raises})", f"no value is enough: {needed}"))  # fmt: skip
     return tuple(vain)
 
 
-def _notes(case: Case, engine: str, budget: Budget, refusal: Refusal, computed: Bounds | None) -> tuple[str, ...]:
+def _notes(case: Case, options: Options, engine: str, budget: Budget, refusal: Refusal, computed: Bounds | None) -> tuple[str, ...]:  # fmt: skip
     notes = []
     smallest = budget.smallest_static_fraction
     if smallest is not None:
@@ -347,8 +395,26 @@ def _notes(case: Case, engine: str, budget: Budget, refusal: Refusal, computed: 
         notes.append(computed.sentence)
     hint = hints.hint_of(case, refusal.match, refusal.text)
     least = _least_fraction(case, engine, budget, computed)
-    if hint.raises and refusal.allocation is None and least is not None and least <= engine_options.HIGHEST:
-        notes.append(f"The engine's own hint ({hint.raises}) has the right direction and no value: {engine_options.raised(least)} is enough, and much more than that takes the room of graphs and activations.")  # fmt: skip
+    value = engine_options.raised(least.value)
+    if hint.raises and refusal.allocation is None and value != "higher":
+        notes.append(f"The engine's own hint ({hint.raises}) has the right direction and no value: {value} is enough, and much more than that takes the room of graphs and activations.")  # fmt: skip
+    if options.fraction and not _is_overfull(options, refusal) and (value == "higher" or least.is_bound) and not least.is_too_much:  # fmt: skip
+        notes.append(_what_is_open(options, engine, budget, least, value))
     if hint.lowers:
         notes.append(f"The engine's own hint ({hint.lowers}) is for the opposite failure: here it leaves the cache less.")  # fmt: skip
     return tuple(notes)
+
+
+_ASKS_FOR_SIZE = "`nvidia-smi --query-gpu=name,memory.total --format=csv`"
+
+
+def _what_is_open(options: Options, engine: str, budget: Budget, least: Least, value: str) -> str:
+    """Why a value is a bound, or what is missing for one."""
+    if value != "higher" and least.lacking is not None:
+        return f"{value} is enough on any card that holds this model at the fraction in use; {gib(least.lacking)} are lacking: with the card's memory ({_ASKS_FOR_SIZE}) it is that fraction + {least.lacking / GIB:.2f} GiB / memory."  # fmt: skip
+    if engine == "sglang":
+        return "For a value: the lines `Load weight begin` and `Load weight end` of the log (1 - free after / free before, and some cache)."  # fmt: skip
+    if least.lacking is not None:
+        return f"For a value: the memory of the card ({_ASKS_FOR_SIZE}). {options.fraction} has to grow by {least.lacking / GIB:.2f} GiB / that memory."  # fmt: skip
+    known = f" The weights alone take {gib(budget.weights)}." if budget.weights else ""
+    return f"For a value: the memory of the card ({_ASKS_FOR_SIZE}), and the lines of the log that say what weights and activations take.{known}"  # fmt: skip
