@@ -7,6 +7,7 @@ import enum
 import msgspec
 
 from gpuwhy.model.evidence import Evidence
+from gpuwhy.model.memory_use import MemoryUse
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 
@@ -77,6 +78,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     not_remedies: tuple[NotARemedy, ...] = ()
     notes: tuple[str, ...] = ()
     strength: int = 50
+    memory: tuple[MemoryUse, ...] = ()
 
 
 class RuledOut(msgspec.Struct, frozen=True):
@@ -104,6 +106,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     not_remedies: tuple[NotARemedy, ...] = ()
     notes: tuple[str, ...] = ()
     strength: int = 50
+    memory: tuple[MemoryUse, ...] = ()
+    """Where memory ran out: where it went, of one GPU or of the host."""
     consequence_of: str = ""
     """The id of the finding that this one follows from, "" when it stands for itself."""
     is_independent: bool = False

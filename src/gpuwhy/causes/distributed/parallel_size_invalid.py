@@ -11,8 +11,12 @@ from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed import _parallel
 from gpuwhy.causes.distributed._parallel import FLAGS, Size
+from gpuwhy.causes.memory import _use as uses
+from gpuwhy.causes.memory._allocation import total_of
+from gpuwhy.causes.memory._budget import Budget
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
+from gpuwhy.model.memory_use import MemoryUse
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _VLLM = re.compile(
@@ -134,7 +138,13 @@ def parallel_size_invalid(case: Case) -> Judgement:
         remedies=_remedies(case, division, size),
         not_remedies=_IN_VAIN,
         strength=80 if division.is_direct else 65,
+        memory=_memory(case),
     )  # fmt: skip
+
+
+def _memory(case: Case) -> tuple[MemoryUse, ...]:
+    """What the model would take of each GPU at that size; the settings that are refused stand beside it."""
+    return uses.gpu_uses(case, case.engine, Budget(), total_of(case, ()))
 
 
 def _division(case: Case) -> Division | None:

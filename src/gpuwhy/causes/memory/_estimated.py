@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gpuwhy.fit.hardware import Hardware
     from gpuwhy.fit.measured import Measured
     from gpuwhy.fit.model import Model
+    from gpuwhy.fit.results import Estimate
     from gpuwhy.fit.settings import Settings
 
 GIB = 1 << 30
@@ -75,6 +76,37 @@ def host_need(case: Case, engine: str) -> tuple[float, float] | None:
     settings = _settings(case, engine)
     found = estimate(model, _hardware(_SOME_GPU_GIB, settings), settings).host.unreclaimable_gb
     return found.low, found.high
+
+
+def estimate_of(
+    case: Case, engine: str, budget: Budget, total: int | None, fraction: float | None = None, taken: int | None = None
+) -> Estimate | None:
+    """The whole estimate, for the report; None as for :func:`bounds_of`. ``taken``: bytes that others held at the start."""
+    config = _values(case.facts.group("model"))
+    memory = total or (budget.before + GIB if budget.before else None)
+    if engine not in _ENGINES or not config or memory is None:
+        return None
+    model = _model(case, config)
+    if model is None:
+        return None
+    from gpuwhy.fit.estimate import estimate
+
+    settings = _settings(case, engine)
+    hardware = msgspec.structs.replace(_hardware(memory / GIB, settings), taken_gib=(taken or 0) / GIB)
+    return estimate(model, hardware, settings, _measured(budget, memory / GIB, fraction))
+
+
+def estimate_for_host(case: Case, engine: str, size: int | None) -> Estimate | None:
+    """The estimate of which the host's part counts. ``size``: its memory in bytes."""
+    config = _values(case.facts.group("model"))
+    model = _model(case, config) if engine in _ENGINES and config else None
+    if model is None:
+        return None
+    from gpuwhy.fit.estimate import estimate
+
+    settings = _settings(case, engine)
+    hardware = msgspec.structs.replace(_hardware(_SOME_GPU_GIB, settings), host_gib=size / GIB if size else None)
+    return estimate(model, hardware, settings)
 
 
 _SOME_GPU_GIB = 80.0

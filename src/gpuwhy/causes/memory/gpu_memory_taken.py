@@ -13,6 +13,7 @@ from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
 from gpuwhy.causes.memory import _estimated as estimates
 from gpuwhy.causes.memory import _options as engine_options
+from gpuwhy.causes.memory import _use as uses
 from gpuwhy.causes.memory import _stage as stages
 from gpuwhy.causes.memory._allocation import Allocation, gib
 from gpuwhy.causes.memory._budget import Budget
@@ -122,7 +123,15 @@ def gpu_memory_taken(case: Case, holders: GpuHolders | Unknown) -> Judgement:
         not_remedies=_in_vain(case, taken),
         notes=_notes(taken),
         strength=_strength(taken),
+        memory=uses.gpu_uses(case, case.engine, Budget(), taken.total, allocation=taken.allocation, taken=_held(taken)),
     )  # fmt: skip
+
+
+def _held(taken: Taken) -> int | None:
+    """Bytes in use at the start, where nothing of the server was there yet."""
+    if taken.total is None or taken.free is None or taken.allocation is not None:
+        return None
+    return max(0, taken.total - taken.free)
 
 
 _STRENGTH = {"moved": 90, "less-than-desired": 85, "unbalanced": 80, "busy": 55, "allocation": 70, "start": 45, "begin": 60, "unknown": 26}  # fmt: skip

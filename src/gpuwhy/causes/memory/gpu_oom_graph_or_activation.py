@@ -15,6 +15,7 @@ from gpuwhy.causes.memory import _estimated as estimates
 from gpuwhy.causes.memory import _hints as hints
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory import _stage as stages
+from gpuwhy.causes.memory import _use as uses
 from gpuwhy.causes.memory._allocation import GIB, Allocation, gib
 from gpuwhy.causes.memory._budget import Budget
 from gpuwhy.causes.memory._estimated import Bounds
@@ -25,6 +26,7 @@ from gpuwhy.model.experiments import Experiments
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.gpu_memory import COMMAND, GpuHolders
+from gpuwhy.model.memory_use import MemoryUse
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _OWN_STAGES = (Stage.PROFILING, Stage.CAPTURE, Stage.WARMUP, Stage.SERVING)
@@ -129,6 +131,7 @@ def gpu_oom_graph_or_activation(
         not_remedies=_in_vain(case, options, overflow, limits),
         notes=_notes(overflow, limits),
         strength=85 if overflow.is_literal else 55 if stage.stage in _OWN_STAGES else 34,
+        memory=_memory(case, options, engine, budget, allocation),
     )
 
 
@@ -234,6 +237,12 @@ def _limits(case: Case, options: Options, engine: str, budget: Budget, overflow:
     least = budget.smallest_static_fraction
     is_too_low = least is not None and value[:1] == "0" and float(value) <= least
     return Limits(current, least, "lower" if is_too_low else value, is_too_low, computed, budget.before or total)
+
+
+def _memory(case: Case, options: Options, engine: str, budget: Budget, allocation: Allocation | None) -> tuple[MemoryUse, ...]:  # fmt: skip
+    current = engine_options.fraction_in_use(case) or budget.static_fraction or options.default
+    total = allocations.total_of(case, (allocation,)) or budget.total
+    return uses.gpu_uses(case, engine, budget, total, fraction=current, allocation=allocation)
 
 
 def _remedies(case: Case, options: Options, engine: str, overflow: Overflow, limits: Limits) -> tuple[Remedy, ...]:

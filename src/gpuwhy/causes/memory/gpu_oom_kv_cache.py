@@ -15,6 +15,7 @@ from gpuwhy.causes.memory import _budget as budgets
 from gpuwhy.causes.memory import _estimated as estimates
 from gpuwhy.causes.memory import _hints as hints
 from gpuwhy.causes.memory import _options as engine_options
+from gpuwhy.causes.memory import _use as uses
 from gpuwhy.causes.memory._allocation import Allocation, gib
 from gpuwhy.causes.memory._budget import Budget
 from gpuwhy.causes.memory._estimated import Bounds
@@ -142,6 +143,7 @@ def gpu_oom_kv_cache(case: Case, experiments: Experiments | Unknown) -> Judgemen
         not_remedies=_in_vain(case, options, engine, budget, refusal, computed),
         notes=_notes(case, options, engine, budget, refusal, computed),
         strength=90 if refusal.is_literal else 50,
+        memory=uses.gpu_uses(case, engine, budget, total, allocation=refusal.allocation),
     )
 
 

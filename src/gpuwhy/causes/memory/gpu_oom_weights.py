@@ -14,7 +14,9 @@ from gpuwhy.causes.memory import _allocation as allocations
 from gpuwhy.causes.memory import _hints as hints
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory import _stage as stages
+from gpuwhy.causes.memory import _use as uses
 from gpuwhy.causes.memory._allocation import Allocation, gib
+from gpuwhy.causes.memory._budget import Budget
 from gpuwhy.causes.memory._options import Options
 from gpuwhy.causes.memory._stage import Stage, StageRead
 from gpuwhy.causes.memory._unified import is_unified
@@ -124,6 +126,7 @@ def gpu_oom_weights(case: Case, holders: GpuHolders | Unknown, experiments: Expe
         not_remedies=_in_vain(case, options, failure),
         notes=_notes(case, failure),
         strength=_strength(failure),
+        memory=uses.gpu_uses(case, engine, Budget(), allocations.total_of(case, (allocation,)), allocation=allocation),
     )
 
 

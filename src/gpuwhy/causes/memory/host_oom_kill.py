@@ -13,6 +13,7 @@ from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
 from gpuwhy.causes.memory import _estimated as estimates
 from gpuwhy.causes.memory import _options as engine_options
+from gpuwhy.causes.memory import _use as uses
 from gpuwhy.causes.memory._allocation import GIB, gib
 from gpuwhy.causes.memory._unified import is_unified
 from gpuwhy.model.evidence import Evidence
@@ -157,6 +158,7 @@ def host_oom_kill(case: Case, experiments: Experiments | Unknown) -> Judgement:
         not_remedies=_IN_VAIN,
         notes=_notes(case, kill),
         strength=_STRENGTH[kill.kind],
+        memory=uses.host_uses(case, case.engine, min((size for key in ("mem_total_bytes", "memory_limit_bytes") if (size := _bytes(case, key))), default=None)),
     )  # fmt: skip
 
 
