@@ -13,8 +13,8 @@ from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
 from gpuwhy.causes.memory import _estimated as estimates
 from gpuwhy.causes.memory import _options as engine_options
-from gpuwhy.causes.memory import _use as uses
 from gpuwhy.causes.memory import _stage as stages
+from gpuwhy.causes.memory import _use as uses
 from gpuwhy.causes.memory._allocation import Allocation, gib
 from gpuwhy.causes.memory._budget import Budget
 from gpuwhy.causes.memory._stage import Stage, StageRead

@@ -131,7 +131,7 @@ def gpu_oom_graph_or_activation(
         not_remedies=_in_vain(case, options, overflow, limits),
         notes=_notes(overflow, limits),
         strength=85 if overflow.is_literal else 55 if stage.stage in _OWN_STAGES else 34,
-        memory=_memory(case, options, engine, budget, allocation),
+        memory=_memory(case, engine, budget, allocation),
     )
 
 
@@ -239,8 +239,8 @@ def _limits(case: Case, options: Options, engine: str, budget: Budget, overflow:
     return Limits(current, least, "lower" if is_too_low else value, is_too_low, computed, budget.before or total)
 
 
-def _memory(case: Case, options: Options, engine: str, budget: Budget, allocation: Allocation | None) -> tuple[MemoryUse, ...]:  # fmt: skip
-    current = engine_options.fraction_in_use(case) or budget.static_fraction or options.default
+def _memory(case: Case, engine: str, budget: Budget, allocation: Allocation | None) -> tuple[MemoryUse, ...]:
+    current = engine_options.fraction_in_use(case) or budget.static_fraction
     total = allocations.total_of(case, (allocation,)) or budget.total
     return uses.gpu_uses(case, engine, budget, total, fraction=current, allocation=allocation)
 
