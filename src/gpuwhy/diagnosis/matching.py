@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gpuwhy.causes import CauseEntry, Match, Sign
 from gpuwhy.diagnosis.belonging import of_others
+from gpuwhy.logs.inventories import is_row
 from gpuwhy.model.event import Event, Log, LogLine, RaisedException
 from gpuwhy.model.evidence import Place
 from gpuwhy.model.incident import Incident
@@ -96,6 +97,8 @@ def _match(
 ) -> Match | None:
     line = log.lines[at]
     event = events.get(line.number)
+    if event is None and is_row(line.text):
+        return None
     if sign.kinds and (event is None or event.kind not in sign.kinds):
         return None
     groups: dict[str, str] = {}

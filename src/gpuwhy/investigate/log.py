@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from gpuwhy.causes import catalogue
 from gpuwhy.diagnosis import Judgement, completed, judge, sign_literals
@@ -16,6 +18,9 @@ from gpuwhy.model.evidence import Evidence, Standing
 from gpuwhy.model.fact import Facts
 from gpuwhy.model.finding import Finding
 from gpuwhy.model.incident import Incident
+
+_WORTH_A_CHECK = frozenset({"gpu", "gpus", "driver", "torch", "packages"})
+"""Facts that make a text worth a check by itself."""
 
 
 def diagnose_log(data: bytes, name: str, facts: Facts | None = None) -> Diagnosis:
@@ -40,7 +45,19 @@ def diagnose_logs(logs: Sequence[Log], where: str, facts: Facts | None = None, u
         known = known.merged(facts)
         record.add("what is known of the host", "facts given by hand", "ok", f"{len(facts)} facts")
     incident, judgement, dating = judged(logs, known, record, unit)
-    return conclude(where, incident, judgement, completed(dating.facts), record, notes=dating.notes)
+    found = () if judgement.findings else _of_a_machine(logs, incident, known)
+    notes = (*dating.notes, *found)
+    return conclude(where, incident, judgement, completed(dating.facts), record, notes=notes)
+
+
+def _of_a_machine(logs: Sequence[Log], incident: Incident, known: Facts) -> Iterable[str]:
+    """What to do with an inventory (collect_env, nvidia-smi, pip freeze): nothing happened in it, and it is worth a check."""
+    has_run = any(event.kind in ("start", "ready", "unit") for event in incident.events)
+    to_check = {fact.key.partition(".")[0] for fact in known} & _WORTH_A_CHECK
+    if incident.is_failure or has_run or len(logs) != 1 or not to_check:
+        return
+    name = logs[0].name if Path(logs[0].name).exists() else "FILE"
+    yield f"it tells of a machine and of no failure: `gpuwhy check {shlex.quote(name)}` says what would fail on it"
 
 
 def judged(logs: Sequence[Log], facts: Facts, record: Record, unit: str = "") -> tuple[Incident, Judgement, Dating]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from gpuwhy.logs import continuations, echoes, tracebacks
+from gpuwhy.logs import continuations, echoes, inventories, tracebacks
 from gpuwhy.logs.attribution import attributed
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.logs.recognisers import (
@@ -356,7 +356,7 @@ def _line_of(lines: Sequence[LogLine], found: tracebacks.Traceback, block: Raise
 
 def _of_line(log: Log, lines: Sequence[LogLine], at: int, wanted: int, quoted: set[int]) -> tuple[Event | None, int]:
     line = lines[at]
-    if echoes.is_quotation(line.text):
+    if echoes.is_quotation(line.text) or inventories.is_row(line.text):
         return None, at + 1
     exception = _exception_in(line) if wanted & _EXCEPTION else None
     if exception is not None:
