@@ -45,7 +45,7 @@ def _is_answer(text: str) -> bool:
     name, colon, value = shown.rpartition(": ")
     if colon and len(name.strip()) <= _LONGEST_NAME:
         is_smi = shown.startswith("  ") and name.endswith(" ") and value in _IN_ORDER
-        is_absent = value.strip() in _NOT_COLLECTED or (value.startswith("No module named '") and value.endswith("'>"))
+        is_absent = value.strip() in _NOT_COLLECTED or (" : <" in name and value.startswith("No module named '"))
         return is_smi or is_absent or shown.lstrip().startswith("Vulnerability ")
     return shown.startswith("[") and shown.partition("] ")[2] in _NOT_COLLECTED
 
