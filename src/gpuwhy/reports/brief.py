@@ -12,6 +12,7 @@ from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.finding import Finding, Link
 from gpuwhy.model.remedy import Remedy
+from gpuwhy.reports import memory_chart
 from gpuwhy.reports.columns import cut_inside
 from gpuwhy.reports.condition import brief_rows
 from gpuwhy.reports.neutral import plain
@@ -48,6 +49,9 @@ def answer_rows(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
         yield from brief_rows(diagnosis.source, {str(each.installed.place) for each in finding.chain if each.installed})
     if finding.remedies:
         yield from _first(diagnosis, finding)
+    if finding.memory:
+        yield from section("Where the memory goes" + (" (-v: in parts)" if finding.memory[0].basis == "computed" else ""))
+        yield from memory_chart.short_rows(finding.memory[0])
 
 
 def _link(number: int, link: Link, told: list[Place]) -> Iterator[Row]:

@@ -8,10 +8,10 @@ from gpuwhy import __version__
 from gpuwhy.fit.memory_use import gpu_use, host_use
 from gpuwhy.fit.results import Estimate, Verdict
 from gpuwhy.fit.search import Search
-from gpuwhy.model.memory_use import MemoryUse
-from gpuwhy.reports import fit, memory_chart
+from gpuwhy.reports import fit
 from gpuwhy.reports.fit_answer import FitAnswer
 from gpuwhy.reports.github import block, bullets, code, folded, prose, table
+from gpuwhy.reports.memory_issue import chart_text, parts_text
 
 _MESSAGE = 600
 """Characters of a line of the engine's message."""
@@ -41,25 +41,6 @@ def estimate_text(answer: FitAnswer) -> str:
         parts += ["### Not known, or not usable", bullets(map(prose, found.missing))]
     parts += [folded("Every part, and where its number is from", parts_text(gpu_use(found))), f"{prose(found.release)}. Written by gpuwhy {code(__version__)}."]  # fmt: skip
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def chart_text(use: MemoryUse) -> str:
-    """The bars, as the terminal shows them."""
-    return block(line for row in memory_chart.rows(use) for line in row.wrapped(0))
-
-
-def parts_text(use: MemoryUse) -> str:
-    """Every part in a table."""
-    rows = [
-        (
-            prose(each.name),
-            memory_chart.figure(each.expected, use.unit),
-            f"{memory_chart.figure(each.low, use.unit)} to {memory_chart.figure(each.high, use.unit)}",
-            prose(each.source),
-        )
-        for each in use.parts
-    ]
-    return table(("part", use.unit, "between", "from"), rows)
 
 
 def _messages(found: Estimate) -> Iterator[str]:

@@ -8,6 +8,7 @@ from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.evidence import Evidence, Place, Standing
 from gpuwhy.model.finding import Finding, Link
 from gpuwhy.model.remedy import Remedy
+from gpuwhy.reports import memory_chart
 from gpuwhy.reports.condition import condition_rows
 from gpuwhy.reports.fact_words import said
 from gpuwhy.reports.remedy_words import change_of, survival_of
@@ -32,6 +33,10 @@ def answer_rows(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
         yield Row(note, 2, "note")
     if diagnosis.source is not None:
         yield from condition_rows(diagnosis.source)
+    for use in finding.memory:
+        yield Row("")
+        yield from memory_chart.rows(use)
+        yield from memory_chart.said_rows(use)
     yield from _remedies(finding, typed_where(diagnosis))
 
 

@@ -44,6 +44,14 @@ class Issue:
         chain = bullets((_link(each) for each in finding.chain), is_numbered=True)
         return joined([f"Cause: {code(finding.cause)}{component}, {_SURE[finding.certainty.value]}.", chain]).rstrip()
 
+    def memory(self) -> str:
+        """Where memory ran out: where it went."""
+        if self._finding is None or not self._finding.memory:
+            return ""
+        from gpuwhy.reports.memory_issue import uses_text
+
+        return uses_text(self._finding.memory)
+
     def environment(self) -> str:
         """A table of versions and settings."""
         rows = list(environment_rows(self._diagnosis.facts))
@@ -117,6 +125,7 @@ class Issue:
         sections = (
             ("Environment", self.environment()),
             ("Cause", self.cause()),
+            ("Where the memory goes", self.memory()),
             ("Log", self.excerpt()),
             ("Start command", self.command()),
             ("What was tried, and what does not help", self.tried()),

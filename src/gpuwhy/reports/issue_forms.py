@@ -47,6 +47,7 @@ def _described(issue: Issue) -> str:
             prose(issue.title()),
             issue.cause(),
             issue.excerpt(),
+            _headed("Where the memory goes", issue.memory()),
             _headed("What was tried, and what does not help", issue.tried()),
             _headed("What helps", issue.remedies()),
             issue.rest(),

@@ -63,6 +63,11 @@ def forecast_text(answer: Forecast) -> str:
         parts += [f"### {prose(problem.title)}", f"{code(problem.cause)}, {problem.certainty.value}", evidence]
         if problem.remedies:
             parts.append(f"What helps: {remedy_text(problem.remedies[0])}")
+    if answer.estimate is not None:
+        from gpuwhy.fit.memory_use import gpu_use, host_use
+        from gpuwhy.reports.memory_issue import uses_text
+
+        parts += ["### Where the memory goes", uses_text((gpu_use(answer.estimate), host_use(answer.estimate)))]
     rows = list(environment_rows(answer.facts))
     if rows:
         parts.append(folded("Environment", table(("", ""), rows)))

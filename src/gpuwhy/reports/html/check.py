@@ -11,6 +11,7 @@ from gpuwhy.model.finding import Certainty
 from gpuwhy.reports.counting import counted
 from gpuwhy.reports.html.architectures import matrix_of_facts
 from gpuwhy.reports.html.diagnosis import MOST_FACTS, grouped
+from gpuwhy.reports.html.memory import DrawnChart, drawn
 from gpuwhy.reports.html.page import written
 from gpuwhy.reports.html.remedy import Step, step_of
 
@@ -39,8 +40,10 @@ def render(forecast: Forecast) -> str:
     else:
         headline, level = "Not enough could be examined to say anything", "unknown"
     matrix = matrix_of_facts(forecast.facts)
+    memory = _memory(forecast)
     sections = {
         "problems": ("Problems", forecast.problems),
+        "memory": ("Where the memory goes", memory),
         "open": ("Could not be checked", forecast.unchecked),
         "passed": ("In order", forecast.passed),
         "binaries": ("Binaries and GPUs", matrix),
@@ -52,8 +55,18 @@ def render(forecast: Forecast) -> str:
         "remark": f"{counted(len(forecast.passed), 'check')} in order, {len(forecast.unchecked)} could not be made.",
         "problems": tuple(ShownProblem(each, _SURE[each.certainty], tuple(map(step_of, each.remedies))) for each in forecast.problems),
         "matrix": matrix,
+        "memory": memory,
         "facts": grouped(forecast.facts),
         "facts_left_out": max(0, len(forecast.facts) - MOST_FACTS),
     }  # fmt: skip
     shown = tuple((anchor, title) for anchor, (title, content) in sections.items() if content)
     return written("check.html.jinja", subject=forecast.where, forecast=forecast, sections=shown, **context)
+
+
+def _memory(forecast: Forecast) -> tuple[DrawnChart, ...]:
+    """Of the service's model, on one GPU and on the host; the calculator is read only where there is an estimate."""
+    if forecast.estimate is None:
+        return ()
+    from gpuwhy.fit.memory_use import gpu_use, host_use
+
+    return drawn(gpu_use(forecast.estimate)), drawn(host_use(forecast.estimate))

@@ -20,6 +20,7 @@ from gpuwhy.reports.html.chain import is_inferred, pictures
 from gpuwhy.reports.html.excerpt import excerpt_of
 from gpuwhy.reports.html.inert import shortened
 from gpuwhy.reports.html.log_lines import ShownLogs
+from gpuwhy.reports.html.memory import drawn
 from gpuwhy.reports.html.page import written
 from gpuwhy.reports.html.remedy import Step, step_of
 from gpuwhy.reports.html.timeline import timeline_of
@@ -78,6 +79,7 @@ def render(diagnosis: Diagnosis, detail: Detail) -> str:
         "pictures": pictures(finding.chain) if finding is not None else (),
         "links": tuple(reversed(tuple(enumerate(finding.chain, 1)))) if finding is not None else (),
         "steps": steps_of(finding) if finding is not None else (),
+        "memory": tuple(map(drawn, finding.memory)) if finding is not None else (),
         "typed_where": _typed_where(diagnosis),
         "primary": diagnosis.incident.primary_event if diagnosis.incident.is_failure else None,
         "timeline": timeline_of(diagnosis.incident, logs),
@@ -243,6 +245,8 @@ def _sections(diagnosis: Diagnosis, parts: dict[str, Any]) -> Iterator[tuple[str
         yield "how", "How it happened" if parts["finding"] is not None else "What was seen"
     if parts["steps"]:
         yield "remedies", "What to do"
+    if parts["memory"]:
+        yield "memory", "Where the memory goes"
     if parts["timeline"] is not None:
         yield "timeline", "Time line"
     if parts["excerpt"] is not None:

@@ -38,7 +38,7 @@ def render(answer: FitAnswer) -> str:
         "gpu": drawn(gpu_use(found, fit.CHARTED)),
         "cache": tuple(fit.cache_sentences(found)),
         "checks": tuple(map(_check, found.checks)),
-        "host": drawn(host_use(found), "memory-host"),
+        "host": drawn(host_use(found)),
         "risks": tuple((f"{each.host_gb:,.0f} GB", _STANDINGS[each.verdict], each.says) for each in found.host.risks),
         "host_said": fit.host_sentence(found.host),
     }

@@ -29,7 +29,6 @@ class DrawnBar(msgspec.Struct, frozen=True):
 class DrawnChart(msgspec.Struct, frozen=True):
     """``limit`` is where the memory ends on a chart of more than there is, else None."""
 
-    anchor: str
     heading: str
     words: str
     unit: str
@@ -41,16 +40,14 @@ class DrawnChart(msgspec.Struct, frozen=True):
     limit: str | None
     says: tuple[str, ...]
     missing: tuple[str, ...]
-    is_computed: bool
 
 
-def drawn(use: MemoryUse, anchor: str = "memory-gpu") -> DrawnChart:
+def drawn(use: MemoryUse) -> DrawnChart:
     """The chart as the macro ``memory`` shows it."""
     chart = chart_of(use)
     is_over = chart.left is not None and chart.left < 0
     used = min(use.total - chart.left, chart.scale) if use.total is not None and chart.left is not None else 0.0
     return DrawnChart(
-        anchor=anchor,
         heading=chart.heading,
         words=in_words(chart),
         unit=use.unit,
@@ -62,7 +59,6 @@ def drawn(use: MemoryUse, anchor: str = "memory-gpu") -> DrawnChart:
         limit=_share(use.total, chart) if is_over and use.total is not None else None,
         says=use.says,
         missing=use.missing,
-        is_computed=use.basis == "computed",
     )
 
 
