@@ -100,3 +100,15 @@ def test_ports_are_filled_in_and_what_nobody_knows_is_a_comment() -> None:
     remedy = Remedy(kind="env", name="X", value="1", summary="", check=("curl http://127.0.0.1:PORT/health",))
     assert written_for(remedy, Setting(kind="shell", port=8000)).check[-1] == "curl http://127.0.0.1:8000/health"
     assert written_for(remedy, Setting(kind="shell")).check[-1].startswith("# with its port and model: ")
+
+
+def test_a_value_that_the_log_shows_is_named_as_what_it_was() -> None:
+    setting = Setting(kind="shell", arguments={"mem_fraction_static": "0.75"})
+    written = written_for(flag("--mem-fraction-static", "0.80"), setting)
+    assert written.commands == ("# set in the start command: --mem-fraction-static 0.80 (this start had 0.75)",)
+
+
+def test_a_value_of_a_log_cannot_end_the_comment_it_stands_in() -> None:
+    setting = Setting(kind="shell", arguments={"mem_fraction_static": "0.75\nreboot"})
+    written = written_for(flag("--mem-fraction-static", "0.80"), setting)
+    assert written.commands == ("# add to the start command: --mem-fraction-static 0.80",)

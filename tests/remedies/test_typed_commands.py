@@ -174,3 +174,10 @@ def test_spellings_of_one_argument_replace_each_other() -> None:
     assert commands("vllm serve m -tp 2 --seed 1", "flag", "--tensor-parallel-size", "4") == (
         "vllm serve m --tensor-parallel-size 4 --seed 1",
     )
+
+
+def test_short_options_of_llama_are_replaced_and_not_doubled() -> None:
+    command = read_command("llama-server -m /models/q.gguf -ngl 99 -c 32768 -ub 1024")
+    assert command is not None
+    changed = command.with_engine_option("--ubatch-size", "512").with_engine_option("--n-gpu-layers", "40")
+    assert changed.text() == "llama-server -m /models/q.gguf --n-gpu-layers 40 -c 32768 --ubatch-size 512"

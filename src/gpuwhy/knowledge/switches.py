@@ -132,9 +132,19 @@ def similar_option(server: str, option: str) -> str | None:
 def same_argument(option: str) -> frozenset[str]:
     """Other spellings of one argument: ``-tp`` and ``--tp-size`` of ``--tensor-parallel-size``."""
     name = _normal(option)
-    return frozenset(
-        spelling for table in _tables().values() for spelling in table.aliases.get(name, ()) if spelling != name
+    of_llama = next((each for each in _OF_LLAMA if name in each), frozenset[str]())
+    recorded = (spelling for table in _tables().values() for spelling in table.aliases.get(name, ()))
+    return frozenset(spelling for spelling in (*recorded, *of_llama) if spelling != name)
+
+
+_OF_LLAMA = tuple(
+    frozenset(spellings.split())
+    for spellings in (
+        "-c --ctx-size", "-ub --ubatch-size", "-b --batch-size", "-np --parallel", "-ngl --gpu-layers --n-gpu-layers",
+        "-ctk --cache-type-k", "-ctv --cache-type-v", "-md --model-draft", "-fa --flash-attn",
     )
+)  # fmt: skip
+"""One argument each of llama.cpp, whose options are not in the tables. Kept by hand, from its help text."""
 
 
 def is_short_for(word: str, option: str) -> bool:

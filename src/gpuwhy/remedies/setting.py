@@ -29,7 +29,8 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ``exec_start`` is the unit's ``ExecStart=`` as the unit file has it (systemd's quoting, specifiers and variables);
     ``command`` the words of the failing process, or of the command that a person typed. ``container`` is a name or id; for Kubernetes ``namespace/pod``.
     ``engine`` is the container engine (``docker``, ``podman``, ``nerdctl``). ``variables`` and ``packages`` are those
-    of the failing process: they make an exact undo possible.
+    of the failing process: they make an exact undo possible. ``arguments``: values of the engine's options, as its log
+    shows them, by their names with underscores; an engine that prints all of them prints its defaults too.
     """
 
     kind: Kind = "unknown"
@@ -51,6 +52,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     os: str = ""
     variables: Mapping[str, str | None] = {}
     packages: Mapping[str, str | None] = {}
+    arguments: Mapping[str, str] = {}
     port: int | None = None
 
     @property
@@ -67,7 +69,7 @@ class Setting(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 def setting_of(diagnosis: Diagnosis) -> Setting:
     """What a diagnosis tells of the place: its target, its unit, and facts of the service.
 
-    Reads the facts ``command``, ``env.NAME``, ``packages.NAME``, ``container.NAME`` and the collector's
+    Reads the facts ``command``, ``env.NAME``, ``packages.NAME``, ``server_args.NAME``, ``container.NAME`` and the collector's
     ``service.exec_start``, ``service.fragment``, ``service.drop_ins``, ``service.environment_files``,
     ``service.is_user``, ``service.python`` and ``service.is_uv_managed``.
     """
@@ -88,6 +90,11 @@ def setting_of(diagnosis: Diagnosis) -> Setting:
             key[len("packages.") :]: None if fact.value is None else str(fact.value)
             for key, fact in facts.items()
             if key.startswith("packages.")
+        },
+        "arguments": {
+            key[len("server_args.") :]: str(fact.value)
+            for key, fact in facts.items()
+            if key.startswith("server_args.") and isinstance(fact.value, int | float | str)
         },
         "home": _text(facts, "env.HOME"),
         "os": _text(facts, "os"),

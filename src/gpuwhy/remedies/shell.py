@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 
 from gpuwhy.remedies.change import Change
 from gpuwhy.remedies.container_run import is_option_of_run
 from gpuwhy.remedies.setting import Setting
 from gpuwhy.remedies.typed_command import TypedCommand, read_words
+
+
+_PLAIN = re.compile(r"[\w.+-]{1,60}", re.ASCII)
+"""A value that can stand in a comment: it comes from a log."""
 
 
 class Shell:
@@ -47,6 +52,10 @@ class Shell:
                 undo=(f"# take {option} out of that command",),
             )
         if self._command is None or self._command.hands_on_to:
+            before = self._setting.arguments.get(option.lstrip("-").replace("-", "_"), "")
+            if self._command is None and value and before != value and _PLAIN.fullmatch(before):
+                # an echo of all arguments does not tell which of them were typed
+                return self._by_hand(f"set in the start command: {typed} (this start had {before})", f"set {option} as it was before")  # fmt: skip
             return self._by_hand(f"add to {self._where()}: {typed}", f"take {option} out of {self._where()}")
         return self._retyped(self._command.with_engine_option(option, value))
 
