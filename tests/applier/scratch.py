@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.patience import AT_MOST
+
 from gpuwhy.applier.bundle import program
 from gpuwhy.targets.pipe import BOOTSTRAP, framed
 
@@ -73,6 +75,7 @@ class Scratch:
 
     def __init__(self, folder: Path) -> None:
         self.python = sys.executable
+        self.prelude = ""
         self.root = folder / "root"
         self.systemd = folder / "systemd"
         for each in (self.root / "etc/systemd/system", self.root / "var/lib", self.systemd / "bin"):
@@ -123,7 +126,7 @@ class Scratch:
 
     def start(self, *requests: dict[str, Any], point: int | None = None, act: str = KILL) -> subprocess.Popen[bytes]:
         """The applier with these requests on its input; with ``point``, ``act`` happens to it there and from then on."""
-        prelude = "" if point is None else DEADLY.format(point=point, act=act, stays=act != KILL)
+        prelude = self.prelude if point is None else DEADLY.format(point=point, act=act, stays=act != KILL)
         process = subprocess.Popen(
             [self.python, "-I", "-S", "-c", prelude + BOOTSTRAP],
             stdin=subprocess.PIPE,
@@ -144,25 +147,25 @@ class Scratch:
 
     def conversation(self, *requests: dict[str, Any]) -> list[dict[str, Any]]:
         """The ends of the answers to several."""
-        output, errors = self.start(*requests).communicate(timeout=60)
+        output, errors = self.start(*requests).communicate(timeout=AT_MOST)
         assert not errors, errors.decode()
         lines = [json.loads(line) for line in output.splitlines()]
         return [line["end"] for line in lines if "end" in line]
 
     def calls_of(self, **request: Any) -> int:
         """How many calls to the system a request makes: the points at which it can be killed."""
-        _, errors = self.start(request, point=0).communicate(timeout=60)
+        _, errors = self.start(request, point=0).communicate(timeout=AT_MOST)
         return int(errors)
 
     def killed(self, point: int, **request: Any) -> bool:
         """Runs a request and kills it at a point. False when it came to its end before."""
         process = self.start(request, point=point)
-        process.communicate(timeout=60)
+        process.communicate(timeout=AT_MOST)
         return process.returncode == 128 + 9
 
     def on_a_disk_full_from(self, point: int, **request: Any) -> dict[str, Any]:
         """The answer of a run in which, from a point on, the disk takes nothing more."""
-        output, errors = self.start(request, point=point, act=FULL).communicate(timeout=60)
+        output, errors = self.start(request, point=point, act=FULL).communicate(timeout=AT_MOST)
         assert not errors.strip(b"0123456789"), errors.decode()
         lines = [json.loads(line) for line in output.splitlines()]
         return next(line["end"] for line in lines if "end" in line)

@@ -13,7 +13,7 @@ from tests.collector.conftest import interpreters
 
 from gpuwhy.applier.services import grace_for
 
-SETTLE = {"grace": 0.3, "deadline": 5}
+SETTLE = {"grace": 0.3, "deadline": 60}
 REMEDIED = f'[Service]\nEnvironment="{CURE}"\n'
 
 

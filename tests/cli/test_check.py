@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 from scripts.make_schema import CHECK_SCHEMA_FILE, check_schema_text
 from tests.cli.running import gpuwhy
+from tests.patience import BUSY
 
 from gpuwhy.causes import catalogue
 
@@ -83,7 +84,7 @@ def test_a_snapshot_of_this_machine(tmp_path: Path) -> None:
 def test_this_machine_is_checked_in_seconds() -> None:
     begun = time.monotonic()
     done = gpuwhy("check", "local", "--format", "json")
-    assert time.monotonic() - begun < 20, "5 s on a quiet machine"
+    assert time.monotonic() - begun < 5 * BUSY
     assert done.status in (0, 1, 3)
     assert json.loads(done.out)["where"] == "local"
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import time
 from pathlib import Path
 
 from tests.cli.running import gpuwhy
+from tests.patience import until
 
 from gpuwhy.cli.fleet_progress import FleetProgress
 from gpuwhy.cli.fleet_told import collected
@@ -30,7 +30,7 @@ def test_counts_and_the_slowest_are_shown() -> None:
     assert line.startswith("2 of 5 done (1 ok, 1 refused), 2 under way, slowest gpu")
     assert "\x1b" not in line
     progress.start()
-    time.sleep(0.2)
+    until(lambda: stream.getvalue().count("\n") >= 2, "it is told twice")
     progress.stop()
     shown = stream.getvalue().splitlines()
     assert len(shown) >= 2
@@ -43,7 +43,7 @@ def test_on_a_terminal_one_line_is_overwritten_and_wiped() -> None:
     for number in range(300):
         progress.on_node("n" * 100 + str(number), None)
     progress.start()
-    time.sleep(0.2)
+    until(lambda: stream.getvalue().count("\r") >= 2, "it is told twice")
     progress.stop()
     shown = stream.getvalue()
     assert "\n" not in shown

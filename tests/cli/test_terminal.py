@@ -11,11 +11,11 @@ import struct
 import subprocess
 import sys
 import termios
-import time
 from pathlib import Path
 
 import pytest
 from tests.cli.running import LOGS, gpuwhy
+from tests.patience import AT_MOST, until
 
 SEED = str(LOGS / "sglang.log")
 _LINKING = ("TERM_PROGRAM", "VTE_VERSION", "KITTY_WINDOW_ID", "WT_SESSION", "KONSOLE_VERSION", "FORCE_HYPERLINK")
@@ -52,7 +52,7 @@ def on_a_terminal(env: dict[str, str], *options: str, rows: int = 40, columns: i
         pass
     finally:
         os.close(ours)
-    assert process.wait(30) == 1
+    assert process.wait(AT_MOST) == 1
     return sent.decode()
 
 
@@ -80,7 +80,7 @@ def test_a_reader_that_leaves_early_is_no_error(form: str) -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait(30) in (0, 1)
+    assert process.wait(AT_MOST) in (0, 1)
 
 
 def test_the_version_imports_nothing() -> None:
@@ -157,11 +157,9 @@ def test_a_followed_log_is_told_of_until_it_is_interrupted(tmp_path: Path) -> No
         assert b"following" in process.stderr.readline()
         with log.open("ab") as file:
             file.write(Path(SEED).read_bytes())
-        end = time.monotonic() + 60
-        while not told.stat().st_size and time.monotonic() < end:
-            time.sleep(0.2)
+        until(lambda: told.stat().st_size, "the failure is told")
         process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 1
+        assert process.wait(AT_MOST) == 1
         assert process.stderr.read() == b""
     assert re.fullmatch(rf"{re.escape(str(log))}: likely toolkit-too-old-for-arch .*\n", told.read_text())
 

@@ -7,9 +7,10 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from tests.patience import until
 
 HOLDER = """
 import fcntl, os, sys, time
@@ -98,18 +99,11 @@ def python(program: str, *arguments: str, environment: Mapping[str, str] | None 
 def stop(pid: int) -> None:
     """Stops a process for good, and returns when it is stopped."""
     os.kill(pid, signal.SIGSTOP)
-    until(lambda: state(pid) == "T")
+    until(lambda: state(pid) == "T", f"process {pid} is stopped")
 
 
 def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-
-
-def until(holds: Callable[[], object], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.02)
 
 
 def flashinfer_lock(home: Path, name: str = "sampling") -> Path:

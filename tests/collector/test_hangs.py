@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.collector import live_processes as live
 from tests.collector.conftest import collect
+from tests.patience import BUSY, until
 
 from gpuwhy.collector import hangs, hangs_compilers, hangs_locks, hangs_processes, hangs_sockets, hangs_stacks
 from gpuwhy.collector.probing import Absent
@@ -19,6 +20,7 @@ from gpuwhy.collector.probing import Absent
 
 def test_a_sleeping_process_shows_where_it_sleeps() -> None:
     with live.python("import time; print('ready', flush=True); time.sleep(600)") as pid:
+        until(lambda: live.state(pid) == "S", "it sleeps")
         seen = hangs.look(pid)
     process = seen["processes"][0]
     assert process["pid"] == pid
@@ -33,7 +35,7 @@ def test_a_thread_that_spins_is_told_by_its_cpu_time() -> None:
         seen = hangs.look(pid)
     thread = seen["processes"][0]["threads"][0]
     assert thread["tid"] == pid
-    assert thread["cpu_used"] > 0.2 * seen["processes"][0]["seconds"]
+    assert thread["cpu_used"] > 0.2 / BUSY * seen["processes"][0]["seconds"]
 
 
 def test_a_held_lock_of_a_cache_is_found_with_its_holder_and_its_waiter(tmp_path: Path) -> None:
@@ -57,7 +59,7 @@ def test_a_process_that_blocks_in_the_kernel_for_a_lock_is_named(tmp_path: Path)
     lock = live.flashinfer_lock(tmp_path)
     blocking = "import fcntl, sys; f = open(sys.argv[1]); print('ready', flush=True); fcntl.flock(f, fcntl.LOCK_EX)"
     with live.python(live.HOLDER, str(lock)) as holder, live.python(blocking, str(lock)) as waiter:
-        live.until(lambda: any(each.waits and each.pid == waiter for each in hangs_locks.read_kernel_locks()))
+        until(lambda: any(each.waits and each.pid == waiter for each in hangs_locks.read_kernel_locks()))
         seen = hangs.look(waiter)
     (found,) = seen["locks"]
     assert found["waiters"] == [waiter]
@@ -97,7 +99,7 @@ def test_a_real_compiler_below_a_process_is_told_with_what_it_writes(tmp_path: P
     compiler = shutil.which("g++") or "g++"
     program = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print('ready', flush=True); p.wait()"
     with live.python(program, compiler, "-c", str(tmp_path / "kernel.cpp"), "-o", str(tmp_path / "kernel.o")) as pid:
-        live.until(lambda: "cc1plus" in [each["tool"] for each in hangs.look(pid)["compilers"]])
+        until(lambda: "cc1plus" in [each["tool"] for each in hangs.look(pid)["compilers"]])
         seen = hangs.look(pid)
     tools = {each["tool"]: each for each in seen["compilers"]}
     driver = next(each for name, each in tools.items() if name != "cc1plus")
@@ -175,7 +177,7 @@ def test_rows_of_the_tables_of_sockets() -> None:
 def test_the_stack_of_python_is_read_by_py_spy(tmp_path: Path) -> None:
     lock = live.flashinfer_lock(tmp_path)
     with live.python(live.HOLDER, str(lock)), live.python(live.waiter_of_filelock(tmp_path, lock)) as waiter:
-        live.until(lambda: hangs.look(waiter)["stacks"][0].get("threads"))
+        until(lambda: hangs.look(waiter)["stacks"][0].get("threads"))
         (stacks,) = hangs.look(waiter)["stacks"]
         assert live.state(waiter) == "S", "it was not stopped"
     frames = [(each["function"].rpartition(".")[2], Path(each["path"]).name) for each in stacks["threads"][0]["frames"]]
@@ -243,4 +245,4 @@ def test_the_program_that_is_sent_answers_the_same_without_secrets_and_in_time()
     assert answers[1]["value"]["processes"][0]["pid"] == pid
     assert secret not in run.raw
     assert answers[2]["status"] == "failed"
-    assert run.seconds < 15
+    assert run.seconds < 15 * BUSY

@@ -304,8 +304,6 @@ def test_the_state_of_a_built_library_is_told_from_its_head(tmp_path: Path) -> N
     import sys
 
     whole = Path(sys.executable).resolve().read_bytes()
-    if whole[:4] != b"\x7fELF":
-        pytest.skip("this Python is no ELF file")
     library = tmp_path / "x.so"
     for content, state in (
         (whole, "built"),
@@ -319,12 +317,12 @@ def test_the_state_of_a_built_library_is_told_from_its_head(tmp_path: Path) -> N
 
 def test_a_tool_that_leaves_a_child_with_its_pipes_does_not_hold_us(tmp_path: Path) -> None:
     tool = executable(tmp_path / "tool", "#!/bin/sh\nsleep 600 &\necho done\n")
-    assert commands.run(str(tool), timeout=5).out == "done\n"
+    assert commands.run(str(tool), timeout=60).out == "done\n"
 
 
 def test_a_tool_that_floods_is_cut_and_one_that_is_missing_is_absent(tmp_path: Path) -> None:
     flood = executable(tmp_path / "flood", "#!/bin/sh\nyes | head -c 3000000\n")
-    assert len(commands.run(str(flood), timeout=10, most=1 << 16).out) <= 2 << 16
+    assert len(commands.run(str(flood), timeout=60, most=1 << 16).out) <= 2 << 16
     with pytest.raises(Absent):
         commands.run("no-such-tool-anywhere")
     with pytest.raises(TimedOut):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.patience import AT_MOST
 
 from gpuwhy.collector.bundle import program
 from gpuwhy.collector.framing import LINE, LONG_LINE, MARK, Framer
@@ -23,13 +23,6 @@ def start(line: str, **more: Any) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         ["sh", "-c", line], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more
     )
-
-
-def ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    until = time.monotonic() + seconds
-    while process.poll() is None and time.monotonic() < until:
-        time.sleep(0.05)
-    return process.poll() is not None
 
 
 @pytest.fixture
@@ -70,14 +63,12 @@ def test_it_ends_also_when_its_input_stays_open(ray_payload: Payload) -> None:
     process.stdin.write(ray_payload.stdin)
     process.stdin.flush()
     assert read_answers(process.stdout.read()).is_whole
-    assert ended(process, 5)
+    process.wait(AT_MOST)
 
 
 def test_one_that_waits_for_its_text_is_ended_by_the_system() -> None:
     process = start(shell_line(life=2))
-    assert not ended(process, 1)
-    assert ended(process, 10)
-    assert process.returncode == -signal.SIGALRM
+    assert process.wait(AT_MOST) == -signal.SIGALRM
 
 
 def test_one_whose_reader_is_gone_ends_at_once() -> None:
@@ -88,7 +79,7 @@ def test_one_whose_reader_is_gone_ends_at_once() -> None:
     process.stdin.flush()
     process.stdout.read(1)
     process.stdout.close()
-    assert ended(process, 10)
+    process.wait(20)  # by itself it would go on for 30
 
 
 def test_one_whose_reader_does_not_read_ends_when_its_life_is_over() -> None:
@@ -106,7 +97,7 @@ def test_one_whose_reader_does_not_read_ends_when_its_life_is_over() -> None:
     assert process.stdin is not None
     process.stdin.write(framed(program()) + b'{"is_once":true,"deadline":1,"life":3}\n')
     process.stdin.flush()
-    assert ended(process, 15)
+    process.wait(AT_MOST / 2)
     os.close(reader)
     os.close(writer)
 

@@ -8,19 +8,20 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.collector.conftest import collect, executable, interpreters, nvcc, start
+from tests.patience import AT_MOST, BUSY, until
 
+from gpuwhy.collector.commands import DIRECTORIES
 from gpuwhy.collector.program import PROBES
 
 NAMES = {probe.name for probe in PROBES}
 STATUSES = {"ok", "absent", "denied", "timed out", "failed"}
-LOCAL_SECONDS = 3.0
-WORST_SECONDS = 10.0
+LOCAL_SECONDS = 3.0 * BUSY
+WORST_SECONDS = 10.0 * BUSY
 
 
 @pytest.mark.parametrize("python", interpreters())
@@ -65,23 +66,19 @@ def hanging_tools(tmp_path: Path) -> Path:
 
 
 def test_a_hanging_tool_costs_only_its_own_answer_and_leaves_no_process(hanging_tools: Path) -> None:
-    if Path("/usr/bin/nvidia-smi").exists():
-        pytest.skip("this machine has an nvidia-smi of its own")
+    is_found_by_path = not any((Path(folder) / "nvidia-smi").exists() for folder in DIRECTORIES)
     run = collect(environment={"PATH": f"{hanging_tools}:{os.environ['PATH']}"})
     assert run.seconds <= WORST_SECONDS
-    assert run.probe("nvidia_smi")["status"] == "timed out"
-    assert run.probe("gpus")["status"] == "timed out"
+    assert (run.probe("nvidia_smi")["status"] == "timed out") is is_found_by_path
+    assert (run.probe("gpus")["status"] == "timed out") is is_found_by_path
     assert run.value("memory")["total"] > 0
-    assert run.probe("system")["duration"] < 2
+    assert run.probe("system")["duration"] < 2 * BUSY
     assert not processes_of(str(hanging_tools))
 
 
 def wait_until_gone(process: subprocess.Popen[bytes], mark: str) -> None:
-    process.wait(timeout=8)
-    deadline = time.monotonic() + 3
-    while processes_of(mark) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not processes_of(mark)
+    process.wait(timeout=AT_MOST)
+    until(lambda: not processes_of(mark), f"{mark} is gone")
 
 
 def begun(hanging_tools: Path) -> subprocess.Popen[bytes]:
@@ -90,10 +87,7 @@ def begun(hanging_tools: Path) -> subprocess.Popen[bytes]:
     assert process.stdin is not None
     process.stdin.write(b"{}\n")
     process.stdin.flush()
-    deadline = time.monotonic() + 5
-    while not processes_of(str(hanging_tools)) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert processes_of(str(hanging_tools))
+    until(lambda: processes_of(str(hanging_tools)), "the tool runs")
     return process
 
 
@@ -117,7 +111,7 @@ def test_it_does_not_wait_for_ever_for_the_next_request() -> None:
     assert process.stdin is not None
     process.stdin.write(b'{"idle": 0.2, "probes": ["memory"]}\n')
     process.stdin.flush()
-    assert process.wait(timeout=5) == 0
+    assert process.wait(timeout=AT_MOST) == 0
     process.communicate()
 
 
@@ -155,7 +149,7 @@ def test_only_the_probes_asked_for_and_their_needs_run() -> None:
 
 def test_the_deadline_of_the_whole_run_is_kept(hanging_tools: Path) -> None:
     run = collect({"deadline": 1.0}, environment={"PATH": f"{hanging_tools}:{os.environ['PATH']}"})
-    assert run.seconds <= 3.5
+    assert run.seconds <= 3.5 * BUSY
     assert {line["probe"] for line in run.lines if "probe" in line} == NAMES
 
 

@@ -166,6 +166,6 @@ def test_a_lying_index_is_said(tmp_path: Path) -> None:
 def test_long_lists_take_no_time() -> None:
     content = {"layer_types": ["sliding_attention"] * 200_000, "num_hidden_layers": 2000, "hidden_size": 8192,
                "quantization_config": {"quant_method": "modelopt", "ignore": ["re:" + "(x*)*" * 30] * 5000, "quant_algo": "FP8"}}  # fmt: skip
-    begun = time.perf_counter()
+    begun = time.process_time()
     estimated(model_of(content), "sglang 0.5.23", "--tp 8", gpus=8)
-    assert time.perf_counter() - begun < 2
+    assert time.process_time() - begun < 2

@@ -85,10 +85,10 @@ def test_an_entry_of_a_list_means_a_module(pattern: str, module: str, is_meant: 
 
 
 def test_an_expression_that_could_take_for_ever_is_not_run() -> None:
-    begun = time.perf_counter()
+    begun = time.process_time()
     for pattern in ("re:(a+)+$", "re:" + ".*" * 40 + "x", "re:" + "(x|xx)*" * 20, "*" * 300 + "x"):
         names(pattern, "x" * 250)
-    assert time.perf_counter() - begun < 0.5
+    assert time.process_time() - begun < 0.5
 
 
 def test_an_unknown_method_is_said_and_its_bits_are_used() -> None:

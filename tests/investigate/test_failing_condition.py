@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.investigate.hosts import PACKAGES, Host, traceback_of
+from tests.patience import BUSY
 
 from gpuwhy.diagnosis import Judgement
 from gpuwhy.investigate import failing_condition
@@ -169,7 +170,7 @@ def test_a_target_that_answers_slowly_is_left_when_the_time_is_over(folder: Path
     record = Record()
     begun = time.monotonic()
     answer = examine(folder, Slow(folder), 0.5, record)
-    assert time.monotonic() - begun < 2.5
+    assert time.monotonic() - begun < 2.5 * BUSY
     assert answer is None or answer.place is not None
     assert list(steps(record))
 
@@ -183,8 +184,8 @@ def test_a_search_that_never_ends_is_ended_with_what_it_has(folder: Path, monkey
 
     monkeypatch.setattr(failing_condition, "trace", endless)
     begun = time.monotonic()
-    answer = examine(folder, seconds=0.6)
-    assert time.monotonic() - begun < 3
+    answer = examine(folder, seconds=2.0)
+    assert time.monotonic() - begun < 5 * BUSY
     assert answer is not None
     assert [each.text for each in answer.conditions] == ["not gate.levels"]
     assert any("want of time" in limit for limit in answer.limits)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from tests.patience import AT_MOST
 
 from gpuwhy.investigate.following import APART, FollowedLog, Watch, follow_log, follow_unit
 from gpuwhy.investigate.log import diagnose_log
@@ -199,26 +199,38 @@ def test_a_file_that_is_not_there_is_said_in_words(tmp_path: Path) -> None:
 
 def test_a_pipe_is_followed_to_its_end() -> None:
     ours, theirs = os.pipe()
+    is_told = threading.Event()
 
     def write() -> None:
         os.write(theirs, crash("one"))
-        time.sleep(0.6)
+        is_told.wait(AT_MOST)
         os.write(theirs, LIVELY)
         os.close(theirs)
 
     threading.Thread(target=write).start()
-    found = [primary(each) for each in follow_log(GrowingPipe(ours), "standard input", settled=0.2)]
+    found = []
+    for each in follow_log(GrowingPipe(ours), "standard input", settled=0.2):
+        found.append(primary(each))
+        is_told.set()
     os.close(ours)
     assert found == ["MoonPhaseError: one at 4"]
 
 
-def test_a_unit_is_examined_at_first_and_whenever_its_journal_tells_of_a_failure() -> None:
-    answers = iter([diagnose_log(LIVELY, "a"), diagnose_log(crash("one"), "a"), diagnose_log(crash("one"), "a")])
-    shell = "echo Started; sleep 0.3; echo 'Main process exited, status=1/FAILURE'; sleep 0.8; echo 'Failed again'; sleep 0.8"
+def test_a_unit_is_examined_at_first_and_whenever_its_journal_tells_of_a_failure(tmp_path: Path) -> None:
+    answers = [diagnose_log(LIVELY, "a"), diagnose_log(crash("one"), "a"), diagnose_log(crash("one"), "a")]
+    asked = "{ until test -e %s; do sleep 0.05; done; }"
+    first, second, third = (asked % (tmp_path / number) for number in "123")
+    shell = (
+        f"echo Started; {first}; echo 'Main process exited, status=1/FAILURE'; {second}; echo 'Failed again'; {third}"
+    )
     source = GrowingOutput(["sh", "-c", shell], "the journal")
 
+    def examined() -> Diagnosis:
+        (tmp_path / str(4 - len(answers))).touch()  # the journal goes on
+        return answers.pop(0)
+
     def told() -> Iterator[str]:
-        for diagnosis in follow_unit(source, lambda: next(answers), settled=0.2):
+        for diagnosis in follow_unit(source, examined, settled=0.2):
             yield primary(diagnosis)
 
     stream = told()
@@ -226,4 +238,4 @@ def test_a_unit_is_examined_at_first_and_whenever_its_journal_tells_of_a_failure
     with pytest.raises(TargetError, match="the journal ended with status 0"):
         next(stream)
     source.close()
-    assert next(answers, None) is None
+    assert not answers

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.collector import live_processes as live
+from tests.patience import until
 
 from gpuwhy.collector import hangs as collector
 from gpuwhy.investigate import examine, hangs
@@ -79,7 +80,7 @@ def test_a_lock_whose_holder_compiles_is_no_hang(tmp_path: Path) -> None:
     builder = live.HOLDER.replace("time.sleep(600)", f"import subprocess; subprocess.call([{str(compiler)!r}, '600'])")
     program = live.waiter_of_filelock(tmp_path, lock)
     with live.python(builder, str(lock)) as holder, live.python(program, environment={"HOME": str(tmp_path)}) as pid:
-        live.until(lambda: seen_of(pid).compilers)
+        until(lambda: seen_of(pid).compilers)
         found = waiting(seen_of(pid))
     assert (found.state, found.what) == ("progressing", "lock")
     assert f"held by process {holder}" in found.headline
@@ -140,7 +141,7 @@ def test_a_real_compilation_that_computes_is_progress(tmp_path: Path) -> None:
     (tmp_path / "slow.cpp").write_text(deep + body + "\nint main() {}\n")
     program = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print('ready', flush=True); p.wait()"
     with live.python(program, "g++", "-O2", "-c", str(tmp_path / "slow.cpp"), "-o", str(tmp_path / "slow.o")) as pid:
-        live.until(lambda: any(each.tool == "cc1plus" for each in seen_of(pid).compilers))
+        until(lambda: any(each.tool == "cc1plus" for each in seen_of(pid).compilers))
         found = waiting(seen_of(pid))
     assert (found.state, found.what) == ("progressing", "compiling")
     assert "cc1plus" in found.headline
@@ -151,7 +152,7 @@ def test_a_compiler_that_never_uses_the_cpu_is_not_called_progress(tmp_path: Pat
     (tmp_path / "kernel.cpp").write_text('#include "never.h"\n')
     program = "import subprocess, sys; p = subprocess.Popen(sys.argv[1:]); print('ready', flush=True); p.wait()"
     with live.python(program, "g++", "-c", str(tmp_path / "kernel.cpp")) as pid:
-        live.until(lambda: any(each.tool == "cc1plus" for each in seen_of(pid).compilers))
+        until(lambda: any(each.tool == "cc1plus" for each in seen_of(pid).compilers))
         found = waiting(seen_of(pid))
     assert (found.state, found.what) == ("unclear", "compiling")
     assert "none of them used the CPU" in found.headline
@@ -247,7 +248,7 @@ def test_a_server_that_does_not_accept_its_callers_is_stuck() -> None:
 
 def test_a_thread_that_spins_does_not_wait() -> None:
     with live.python(live.SPINNING) as pid:
-        live.until(lambda: waiting(seen_of(pid)).stack)
+        until(lambda: waiting(seen_of(pid)).stack)
         found = waiting(seen_of(pid))
     assert (found.state, found.what) == ("unclear", "computing")
     assert "computes in circle" in found.headline
@@ -387,7 +388,7 @@ def test_a_collective_that_never_ends_is_seen_by_nvml_and_judged(
         flags = ["-DSPINNING", f"-DOWNER={pid}", "-shared", "-fPIC", "-w"]
         subprocess.run(["gcc", *flags, "-o", str(library), str(source)], check=True)
         monkeypatch.setenv("LD_LIBRARY_PATH", str(tmp_path))
-        live.until(lambda: seen_of(pid).stacks[0].threads)
+        until(lambda: seen_of(pid).stacks[0].threads)
         diagnosis = examine(local(), pid=pid).diagnosis
     found = diagnosis.waiting
     assert found is not None

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.lab.gpu_host import LAB, ROOT, wait_for
+from tests.lab.unhurried import UNHURRIED
 
 IMAGE = "gpuwhy-lab:base"
 LOGS = ROOT / "tests" / "data" / "logs"
@@ -78,7 +79,7 @@ class Engine:
             check=False,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             stdin=subprocess.DEVNULL,
         )
         if check and done.returncode:
@@ -100,12 +101,12 @@ class Engine:
     def gpuwhy(self, *arguments: str, **variables: str) -> Ended:
         """Runs this checkout's gpuwhy as a user of this engine would."""
         done = subprocess.run(
-            [sys.executable, "-m", "gpuwhy", *arguments],
+            [sys.executable, *UNHURRIED, *arguments],
             env={**os.environ, **self.variables, "PATH": PATH, **variables},
             check=False,
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
             stdin=subprocess.DEVNULL,
         )
         return Ended(done.returncode, done.stdout, done.stderr)

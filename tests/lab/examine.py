@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.lab.gpu_host import GpuHost
+from tests.lab.unhurried import UNHURRIED
 
 ANSWERED = {0, 1}
 
@@ -45,12 +46,12 @@ def diagnose_over_ssh(host: GpuHost, *arguments: str) -> Examined:
     """`gpuwhy diagnose HOST` on this machine, over the user's own ssh."""
     started = time.monotonic()
     done = subprocess.run(
-        [sys.executable, "-m", "gpuwhy", "diagnose", host.ssh_destination, *arguments, "--format", "json"],
+        [sys.executable, *UNHURRIED, "diagnose", host.ssh_destination, *arguments, "--format", "json"],
         env={**os.environ, "GPUWHY_SSH_OPTIONS": host.ssh_options},
         check=False,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         stdin=subprocess.DEVNULL,
     )
     return _examined(done, started)
@@ -60,5 +61,5 @@ def diagnose_inside(host: GpuHost, *arguments: str, **variables: str) -> Examine
     """`gpuwhy diagnose local` in the host itself, with the checkout's source and the host's own Python."""
     started = time.monotonic()
     settings = [f"{name}={value}" for name, value in {"PYTHONPATH": "/opt/gpuwhy-source", **variables}.items()]
-    program = ["/opt/gpuwhy/bin/python", "-m", "gpuwhy", "diagnose", "local", *arguments, "--format", "json"]
+    program = ["/opt/gpuwhy/bin/python", *UNHURRIED, "diagnose", "local", *arguments, "--format", "json"]
     return _examined(host.run(shlex.join(["env", *settings, *program]), check=False), started)

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.gpu_host import GpuHost
+from tests.lab.unhurried import UNHURRIED
 
 
 def gpuwhy(host: GpuHost, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
     """Run ``gpuwhy`` with ssh set up for the host."""
     return subprocess.run(
-        [sys.executable, "-m", "gpuwhy", *arguments],
+        [sys.executable, *UNHURRIED, *arguments],
         env={**os.environ, "GPUWHY_SSH_OPTIONS": host.ssh_options},
         stdin=subprocess.DEVNULL,
         capture_output=True,

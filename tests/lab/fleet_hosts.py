@@ -17,6 +17,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.patience import BUSY
+
 ROOT = Path(__file__).resolve().parents[2]
 
 INTERPRETERS = "/usr/bin/python3* /usr/local/bin/python3* /usr/libexec/platform-python /opt/conda/bin/python3 /root/.pyenv/shims/python*"
@@ -136,7 +138,7 @@ class Fleet:
     def ready(self, names: Sequence[str]) -> None:
         """Waits until the sshds of ``names`` listen."""
         for name in names:
-            until = time.monotonic() + 20
+            until = time.monotonic() + 20 * BUSY
             while "Server listening" not in self.log(name):
                 assert time.monotonic() < until, f"{name}: {self.log(name)}"
                 time.sleep(0.05)

@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.patience import BUSY
+
 ROOT = Path(__file__).resolve().parents[2]
 LAB = ROOT / ".lab"
 
@@ -40,12 +42,17 @@ Host {alias}
 """
 
 
+LONGEST_WAIT = 300.0
+"""Seconds: a test that waits in vain still fails by itself before its time-out."""
+
+
 def wait_for(condition: Callable[[], bool], seconds: float, what: str) -> None:
-    """Returns when `condition` holds; fails with `what` after `seconds`."""
-    deadline = time.monotonic() + seconds
+    """Returns when `condition` holds. On a quiet machine that takes `seconds` at most; fails with `what` after far more."""
+    patience = min(seconds * BUSY, LONGEST_WAIT)
+    deadline = time.monotonic() + patience
     while not condition():
         if time.monotonic() > deadline:
-            raise TimeoutError(f"after {seconds:g} s still not: {what}")
+            raise TimeoutError(f"after {patience:g} s still not: {what}")
         time.sleep(0.1)
 
 
@@ -178,7 +185,7 @@ def booted(name: str, mounts: Sequence[str] = (), machine_id: str | None = None)
 
 
 def _wait_until_up(nspawn: subprocess.Popen[bytes], name: str, config: Path, console: Path) -> GpuHost:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 30 * BUSY
     state = "not started"
     while time.monotonic() < deadline and nspawn.poll() is None:
         leader = _leader_of(nspawn)
@@ -188,7 +195,7 @@ def _wait_until_up(nspawn: subprocess.Popen[bytes], name: str, config: Path, con
             state = host.run("systemctl is-system-running", check=False).stdout.strip()
             if state in {"running", "degraded"}:
                 return host
-        time.sleep(0.2)
+        time.sleep(0.1)
     raise RuntimeError(f"host {name} is not up ({state}); its console:\n{console.read_text(errors='replace')[-4000:]}")
 
 

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from tests.lab.fleet_hosts import collectors_in, kill, run
+from tests.patience import BUSY
 
 CONFIG = """\
 ClusterName=lab
@@ -144,7 +145,7 @@ class SlurmCluster:
 
     def _wait(self, condition: object, what: str) -> None:
         assert callable(condition)
-        until = time.monotonic() + 40
+        until = time.monotonic() + 40 * BUSY
         while not condition():
             assert time.monotonic() < until, f"{what}: {self.logs()}"
             time.sleep(0.1)

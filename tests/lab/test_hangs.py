@@ -15,6 +15,7 @@ from tests.collector import live_processes as live
 from tests.lab.conftest import MOUNTS
 from tests.lab.examine import diagnose_inside, diagnose_over_ssh
 from tests.lab.gpu_host import LAB, GpuHost, booted, wait_for
+from tests.patience import until
 
 from gpuwhy.collector import hangs as collector
 from gpuwhy.investigate import examine, hangs
@@ -207,12 +208,12 @@ def test_real_ranks_of_torch_that_wait_for_each_other(tmp_path: Path) -> None:
     script.write_text(RANK)
     environment = {"GLOO_SOCKET_IFNAME": "lo", "PYTHONUNBUFFERED": "1"}
     with live.running(seed_python, str(script), "0", environment=environment) as first:
-        live.until(lambda: "other ranks" in told(first.pid).headline, 60)
+        until(lambda: "other ranks" in told(first.pid).headline)
         alone = told(first.pid)
         with live.running(seed_python, str(script), "1", environment=environment) as second:
             assert first.stdout is not None
             assert first.stdout.readline() == "met\n"
-            live.until(lambda: "all_reduce" in told(second.pid).headline, 60)
+            until(lambda: "all_reduce" in told(second.pid).headline)
             reducing = examine(parse_where("local"), pid=second.pid).diagnosis
     assert (alone.state, alone.what) == ("stuck", "peer")
     assert "waits for the other ranks to come (in _create_c10d_store, rendezvous.py:" in alone.headline

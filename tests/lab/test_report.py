@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.lab.gpu_host import GAVE_UP, GpuHost, wait_for
+from tests.lab.unhurried import UNHURRIED
 
 pytestmark = pytest.mark.lab
 
@@ -21,7 +22,7 @@ ROWS, COLUMNS = 40, 80
 
 
 def command(host: GpuHost, *options: str) -> list[str]:
-    return [sys.executable, "-m", "gpuwhy", "diagnose", host.ssh_destination, "--unit", "sglang.service", *options]
+    return [sys.executable, *UNHURRIED, "diagnose", host.ssh_destination, "--unit", "sglang.service", *options]
 
 
 def environment(host: GpuHost) -> dict[str, str]:
@@ -44,7 +45,7 @@ def on_a_terminal(host: GpuHost) -> list[str]:
         pass
     finally:
         os.close(ours)
-    assert process.wait(60) == 1
+    assert process.wait(300) == 1
     lines = sent.decode().replace("\r\n", "\n").rstrip("\n").split("\n")
     return [line[start : start + COLUMNS] for line in lines for start in range(0, max(1, len(line)), COLUMNS)]
 
@@ -78,7 +79,7 @@ def test_a_unit_is_followed_and_its_failure_fits_one_screen(fresh_host: GpuHost,
         fresh_host.run("systemctl start sglang.service")
         wait_for(lambda: "\n" in told.read_text(), 240, "the failure is told")
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 1
+        assert process.wait(300) == 1
     finally:
         process.kill()
         process.wait()

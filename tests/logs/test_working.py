@@ -97,9 +97,9 @@ def test_work_before_a_line() -> None:
 def test_many_questions_about_a_long_log_take_no_longer() -> None:
     lines = [POST if at % 2 else "ValueError: loss of 200 tokens" for at in range(40_000)]
     asked = work(*lines)
-    begun = time.perf_counter()
+    begun = time.process_time()
     assert all(asked.went_on("x", at, 40_000) for at in range(30_000, 39_000, 3))
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,6 @@ def test_many_questions_about_a_long_log_take_no_longer() -> None:
 )
 def test_lines_made_to_be_slow_are_not(unit: str) -> None:
     asked = work(*[f"{unit * 400} 200 loss" for _ in range(3000)], "ValueError: a")
-    begun = time.perf_counter()
+    begun = time.process_time()
     asked.last("x")
-    assert time.perf_counter() - begun < 5
+    assert time.process_time() - begun < 5
