@@ -50,8 +50,9 @@ def answer_rows(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
     if finding.remedies:
         yield from _first(diagnosis, finding)
     if finding.memory:
-        yield from section("Where the memory goes" + (" (-v: in parts)" if finding.memory[0].basis == "computed" else ""))
-        yield from memory_chart.short_rows(finding.memory[0])
+        first = finding.memory[0]
+        yield from section("Where the memory goes" + (" (-v: in parts)" if first.basis == "computed" else ""))
+        yield from memory_chart.short_rows(first)
 
 
 def _link(number: int, link: Link, told: list[Place]) -> Iterator[Row]:

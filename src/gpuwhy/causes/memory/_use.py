@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from gpuwhy.causes._case import Case
 from gpuwhy.causes.memory import _estimated as estimates
 from gpuwhy.causes.memory._allocation import Allocation, gib
@@ -50,7 +52,10 @@ def _computed(
     from gpuwhy.fit.memory_use import gpu_use
 
     is_told = any(size is not None for size in (budget.before, budget.weights, budget.activation, budget.outside))
-    return gpu_use(found, "One GPU of this start, as computed" + (" with the figures of the log" if is_told else ""))
+    use = gpu_use(found, "One GPU of this start, as computed" + (" with the figures of the log" if is_told else ""))
+    if total is not None:
+        return use
+    return msgspec.structs.replace(use, missing=("the size of the GPU: what was free before loading and 1 GiB were taken", *use.missing))  # fmt: skip
 
 
 def _logged(budget: Budget, total: int | None, fraction: float | None, taken: int | None) -> MemoryUse | None:
