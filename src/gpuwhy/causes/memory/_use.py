@@ -83,7 +83,7 @@ def _of_sglang(budget: Budget, before: int, after: int, total: int | None) -> Me
 
 def _of_vllm(budget: Budget, total: int, fraction: float | None) -> MemoryUse:
     """The lines of its memory profiling."""
-    told = (("weights", "weights", budget.weights), ("activation peak", "activation", budget.activation), ("what is not PyTorch's", "communication", budget.outside))  # fmt: skip
+    told = (("weights", "weights", budget.weights), ("activation peak", "activation", budget.activation), ("what is not PyTorch's", "own", budget.outside))  # fmt: skip
     parts = [_part(name, kind, size) for name, kind, size in told if size is not None]
     used = sum(size for *_, size in told if size is not None)
     rest = budget.available if budget.available is not None else int(total * fraction) - used if fraction else None

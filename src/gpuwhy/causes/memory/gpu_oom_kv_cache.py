@@ -143,7 +143,9 @@ def gpu_oom_kv_cache(case: Case, experiments: Experiments | Unknown) -> Judgemen
         not_remedies=_in_vain(case, options, engine, budget, refusal, computed),
         notes=_notes(case, options, engine, budget, refusal, computed),
         strength=90 if refusal.is_literal else 50,
-        memory=uses.gpu_uses(case, engine, budget, total, fraction=engine_options.fraction_in_use(case), allocation=refusal.allocation),
+        memory=uses.gpu_uses(
+            case, engine, budget, total, fraction=engine_options.fraction_in_use(case), allocation=refusal.allocation
+        ),
     )
 
 
