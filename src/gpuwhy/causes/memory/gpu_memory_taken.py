@@ -31,6 +31,7 @@ _BEGIN = re.compile(r"avail mem=(\d{1,6}(?:\.\d{1,3})?) GB")
 _LLAMA_FREE = re.compile(r"- (\d{1,7}) MiB free")
 _LLAMA_TOTAL = re.compile(r"VRAM: (\d{1,7}) MiB")
 _SMI_PROCESS = re.compile(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A|\d{1,3})\s{1,8}(?:N/A|\d{1,3})\s{1,10}(\d{1,10})\s{1,8}(?:C|G|C\+G|M\+C)\s{1,8}(\S.{0,80}?)\s{1,40}(\d{1,7})MiB\s{1,4}\|")  # fmt: skip
+_UNBALANCED = re.compile(r"min_per_gpu_memory ?= ?(\d{1,6}(?:\.\d{1,3})?).{0,20}?local_gpu_memory ?= ?(\d{1,6}(?:\.\d{1,3})?)")
 _LITERAL = ("less-than-desired", "moved", "unbalanced", "busy")
 _OWN_ENGINE = re.compile(r"vllm|EngineCore|VLLM::|sglang|llama[-_]server|ollama|trtllm|lmdeploy", re.IGNORECASE)
 _LEFT_OVER = re.compile(r"left[- ]?over|stale|zombie|previous|earlier|\bold\b|orphan|another|\bother\b|second|co-?tenant|different|crashed", re.IGNORECASE)  # fmt: skip
@@ -260,6 +261,8 @@ def _title(taken: Taken) -> str:
         return "Another process changed its GPU memory while the engine measured"
     if taken.free is not None and taken.total is not None:
         return f"Only {gib(taken.free)} of {gib(taken.total)} are free before the server starts"
+    if taken.kind == "unbalanced" and (found := _UNBALANCED.search(taken.match.text)):
+        return f"One GPU has {found[1]} GiB free, another {found[2]}: somebody else uses the fuller one"
     if taken.kind == "busy":
         return "The GPU is held by another process and accepts no further one"
     return "Another process holds memory on this GPU"
@@ -303,18 +306,35 @@ def _remedies(case: Case, taken: Taken, others: tuple[Holder, ...]) -> tuple[Rem
     )  # fmt: skip
     needed = _fraction_needed(case, engine, taken)
     is_enough = needed is None or not _share(taken)[:1].isdigit() or float(_share(taken)) > needed
+    is_little = taken.kind == "less-than-desired" and _is_little(taken)
     share = engine_options.change(
-        options, options.fraction, _share(taken), "Ask only for what is free, if the GPU is shared on purpose",
-        cost="a smaller cache", sure=False,
+        options, options.fraction, _share(taken),
+        "Ask only for what is free: so little is in use that a desktop or a driver may hold it" if is_little else "Ask only for what is free, if the GPU is shared on purpose",
+        cost="a smaller cache", sure=is_little, rank=-1 if is_little else 1,
     )  # fmt: skip
-    return (choose, *(share if taken.kind != "busy" and is_enough else ()), stop)
+    return (choose, *(share if _divides_what_is_free(taken) and is_enough else ()), stop)
+
+
+def _divides_what_is_free(taken: Taken) -> bool:
+    """Whether a smaller fraction can be the answer: not where the GPUs are compared, and not where the weights themselves find no room."""
+    if taken.kind in ("busy", "unbalanced", "start"):
+        return False
+    return taken.stage is None or taken.stage.stage not in (Stage.START, Stage.LOADING)
+
+
+def _is_little(taken: Taken) -> bool:
+    held = taken.total - taken.free if taken.free is not None and taken.total is not None else None
+    return held is not None and taken.total is not None and held < max(2 * allocations.GIB, taken.total // 8)
 
 
 def _share(taken: Taken) -> str:
-    """The fraction of the card that is free, with a hundredth to spare."""
-    if taken.free is None or not taken.total:
+    """The fraction of the card that others leave, with a hundredth to spare."""
+    total, free = taken.total, taken.free
+    if free is None and total and taken.allocation is not None and taken.allocation.foreign is not None:
+        free = total - taken.allocation.foreign
+    if free is None or not total:
         return "lower"
-    share = math.floor(taken.free / taken.total * 100 - 1) / 100
+    share = math.floor(free / total * 100 - 1) / 100
     return f"{share:.2f}" if share > 0.05 else "lower"
 
 
@@ -330,6 +350,8 @@ def _in_vain(case: Case, taken: Taken) -> tuple[NotARemedy, ...]:
     container = NotARemedy("a container of its own", "containers do not divide GPU memory")
     if taken.kind == "moved":
         return (NotARemedy("a lower --gpu-memory-utilization", "the amount that is free still moves"), container)
+    if taken.kind == "unbalanced":
+        return (NotARemedy("another --mem-fraction-static", "the check compares what is free on the GPUs, whatever the fraction"), container)  # fmt: skip
     needed = _fraction_needed(case, case.engine or "vllm", taken)
     if needed is not None and taken.free is not None and taken.total and taken.free / taken.total < needed:
         hint = NotARemedy(
@@ -342,7 +364,6 @@ def _in_vain(case: Case, taken: Taken) -> tuple[NotARemedy, ...]:
 
 def _notes(taken: Taken) -> tuple[str, ...]:
     if taken.kind == "less-than-desired" and taken.free is not None and taken.total is not None:
-        held = taken.total - taken.free
-        if held < max(2 * allocations.GIB, taken.total // 8):
-            return (f"Only {gib(held)} are in use: a desktop or the CUDA context of a driver may do. A slightly lower fraction is enough.",)  # fmt: skip
+        if _is_little(taken):
+            return (f"Only {gib(taken.total - taken.free)} are in use: a desktop or the CUDA context of a driver may do. A slightly lower fraction is enough.",)  # fmt: skip
     return ()

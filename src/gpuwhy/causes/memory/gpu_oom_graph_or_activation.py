@@ -286,7 +286,10 @@ def _fewer_requests(case: Case, overflow: Overflow) -> str:
 
 def _fewer_tokens(case: Case, overflow: Overflow) -> str:
     tried = _HANDLED.search(overflow.match.text)
-    return engine_options.halved(int(tried[1]) if tried else engine_options.in_use(case, "tokens"), 64 if overflow.match.sign == "llama-compute" else 512)
+    return engine_options.halved(
+        int(tried[1]) if tried else engine_options.in_use(case, "tokens"),
+        64 if overflow.match.sign == "llama-compute" else 512,
+    )
 
 
 def _allocator(allocation: Allocation | None) -> tuple[Remedy, ...]:

@@ -307,7 +307,7 @@ def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal
             *change(options, options.length, "lower", "Shorter contexts", rank=3),
         )  # fmt: skip
     least = _least_fraction(case, engine, budget, computed)
-    fits_one = str(budget.fits) if budget.fits else _length_that_fits(case, budget, computed)
+    fits_one = str(budget.fits) if budget.fits else _length_that_fits(case, budget, refusal, computed)
     is_length = refusal.match.sign == "request-does-not-fit" or engine in ("llama.cpp", "ollama")
     # An allocation that fails was sized by the engine: it took the pool for smaller than what is free.
     is_overfull = _is_overfull(options, refusal)
@@ -364,14 +364,33 @@ def _is_below_default(case: Case, engine: str, least: Least) -> bool:
     return None not in (current, default, least.value) and current < least.value <= default  # type: ignore[operator]
 
 
-def _length_that_fits(case: Case, budget: Budget, computed: Bounds | None) -> str:
+def _length_that_fits(case: Case, budget: Budget, refusal: Refusal, computed: Bounds | None) -> str:
     """The context that the cache holds, where the message has not said it: in proportion to what it needs."""
     length = budget.length or engine_options.in_use(case, "length")
     if budget.needed and budget.available and 0 < budget.available < budget.needed and length:
         return str(length * budget.available // budget.needed // 256 * 256)
     if computed is not None and computed.proposed is not None and length and 0 < computed.longest < length:
         return str(computed.longest // 256 * 256)
-    return "lower"
+    return _context_beside_layers(case) if refusal.match.sign == "llama-cache" else "lower"
+
+
+_FREE = re.compile(r"using device CUDA\d{1,2} .{0,120}- (\d{1,7}) MiB free")
+_MODEL_BUFFER = re.compile(r"CUDA\d{1,2} model buffer size = {1,8}(\d{1,7})\.\d\d MiB")
+_WORK_SPACE = GIB
+"""llama.cpp's compute buffers, which come after the cache: some hundred MiB as a rule."""
+
+
+def _context_beside_layers(case: Case) -> str:
+    """llama.cpp on one GPU: the context whose cache goes beside the layers; ``lower`` where its log does not print what is free."""
+    failed = allocations.failed_allocation(case)
+    length = engine_options.in_use(case, "length")
+    lines = [line.text[:600] for _, line in case.lines()]
+    free = [int(found[1]) << 20 for text in lines if (found := _FREE.search(text))]
+    layers = [int(found[1]) << 20 for text in lines if (found := _MODEL_BUFFER.search(text))]
+    if failed is None or not failed.asked or not length or len(free) != 1 or not layers:
+        return "lower"
+    fitting = length * (free[0] - sum(layers) - _WORK_SPACE) // failed.asked // 256 * 256
+    return str(fitting) if 0 < fitting < length else "lower"
 
 
 def _in_vain(

@@ -11,11 +11,12 @@ from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
+from gpuwhy.causes.memory import _budget as budgets
 from gpuwhy.causes.memory import _hints as hints
 from gpuwhy.causes.memory import _options as engine_options
 from gpuwhy.causes.memory import _stage as stages
 from gpuwhy.causes.memory import _use as uses
-from gpuwhy.causes.memory._allocation import Allocation, gib
+from gpuwhy.causes.memory._allocation import GIB, Allocation, gib
 from gpuwhy.causes.memory._budget import Budget
 from gpuwhy.causes.memory._options import Options
 from gpuwhy.causes.memory._stage import Stage, StageRead
@@ -63,6 +64,7 @@ class Failure(Struct, frozen=True):
         says("trtllm-model", "could not be created: ", r"could not be created: (?:Model engine|Draft model engine|Drafter)"),
         says("driver-without-memory", "nv_err_no_memory", r"NVRM: .{0,300}\[?NV_ERR_NO_MEMORY"),
         allocations.SIGN,
+        *budgets.SIGNS,
     ],
 )  # fmt: skip
 def gpu_oom_weights(case: Case, holders: GpuHolders | Unknown, experiments: Experiments | Unknown) -> Judgement:
@@ -221,12 +223,14 @@ def _remedies(case: Case, options: Options, engine: str, failure: Failure, is_dr
     change = engine_options.change
     is_llama = engine in ("llama.cpp", "ollama")
     shares_memory = failure.by_driver or is_unified(case)
+    # Releases that size the cache first leave the draft what is over: it is the cache that has to be smaller.
+    makes_room = is_draft and not shares_memory and _is_pool_there(case, failure)
     remedies = [
-        *(change(options, options.draft, "remove", "Serve without the draft model", rank=1 if shares_memory else 0, cost="slower decoding") if is_draft else ()),
+        *(change(options, options.draft, "remove", "Serve without the draft model", rank=1 if shares_memory or makes_room else 0, cost="slower decoding") if is_draft else ()),
         *(change(options, options.fraction, "lower", "Reserve less: the board's memory is the host's as well", rank=0) if shares_memory else ()),
-        *(change(options, options.fraction, "lower", "Leave the draft model room: the cache is sized before it is loaded", rank=1) if is_draft and not shares_memory and _is_pool_there(case, failure) else ()),
-        *change(options, options.offload, options.offload_value or "set", "Keep part of the layers in host memory", rank=0 if is_llama else 5, cost="slower", sure=is_llama),
-        *change(options, options.split, _gpus_needed(case, failure), "Spread the weights over more GPUs", rank=2, sure=not is_draft),
+        *(change(options, options.fraction, _room_for_draft(case, failure), "Leave the draft model room: the cache is sized before it is loaded", rank=0, cost="a smaller cache") if makes_room else ()),
+        *change(options, options.offload, _layers_that_fit(case, failure) if is_llama else options.offload_value or "set", "Keep part of the layers in host memory", rank=0 if is_llama else 5, cost="slower", sure=is_llama),
+        *change(options, options.split, _gpus_needed(case, failure), "Spread the weights over more GPUs", rank=2, sure=not is_draft and not _exceeds_host(case, failure)),
         *(change(options, options.length, "lower", "A shorter context leaves more layers on the GPU", rank=6, sure=False) if is_llama else ()),
     ]  # fmt: skip
     if shares_memory:
@@ -235,13 +239,52 @@ def _remedies(case: Case, options: Options, engine: str, failure: Failure, is_dr
     return tuple(remedies)
 
 
+_DRAFT_ROOM = GIB
+"""The rest of a draft, its cache and its graphs: what failed is only the first of it."""
+
+
+def _room_for_draft(case: Case, failure: Failure) -> str:
+    """The fraction that leaves what the draft lacked, and a GiB for what comes after it."""
+    budget = budgets.read_budget(case)
+    current = engine_options.fraction_in_use(case) or budget.static_fraction
+    shortfall = failure.allocation.shortfall if failure.allocation else None
+    total = budget.before or allocations.total_of(case, (failure.allocation,))
+    value = engine_options.lowered(current, None if shortfall is None else shortfall + _DRAFT_ROOM, total)
+    least = budget.smallest_static_fraction
+    return "lower" if least is not None and value != "lower" and float(value) <= least else value
+
+
+_LAYERS = re.compile(r"offloading (\d{1,4}) repeating layers|\bn_layer\s{0,16}= ?(\d{1,4})\b")
+_FREE = re.compile(r"using device CUDA\d{1,2} .{0,120}- (\d{1,7}) MiB free")
+_LLAMA_BESIDE = GIB
+"""Cache and work space of a short context."""
+
+
+def _layers_that_fit(case: Case, failure: Failure) -> str:
+    """llama.cpp on one GPU: the share of the layers whose weights go into what was free; ``lower`` when it is not printed."""
+    asked = failure.allocation.asked if failure.allocation else None
+    lines = [line.text[:600] for _, line in case.lines()]
+    layers = next((int(found[1] or found[2]) for text in lines if (found := _LAYERS.search(text))), None)
+    free = [int(found[1]) << 20 for text in lines if (found := _FREE.search(text))]
+    if not asked or not layers or len(free) != 1:
+        return "lower"
+    fitting = layers * (free[0] - _LLAMA_BESIDE) // asked
+    return str(fitting) if 0 < fitting <= layers else "lower"
+
+
 def _gpus_needed(case: Case, failure: Failure) -> str:
-    """How many cards hold the checkpoint with a tenth to spare, as a power of two; ``higher`` when a size is unknown."""
+    """How many cards hold the checkpoint with a tenth to spare, as a power of two; at least twice as many where its size is unknown."""
     size = case.facts.value("model_bytes")
     total = allocations.total_of(case, (failure.allocation,))
     if not isinstance(size, int) or isinstance(size, bool) or not total or size <= 0:
-        return "higher"
+        return engine_options.twice_the_ranks(case)
     return str(2 ** max(0, math.ceil(math.log2(size / (0.9 * total)))))
+
+
+def _exceeds_host(case: Case, failure: Failure) -> bool:
+    """Whether the host is known to have fewer GPUs than that."""
+    needed, listed = _gpus_needed(case, failure), case.facts.value("gpus")
+    return needed.isdigit() and isinstance(listed, list | tuple) and len(listed) < int(needed)
 
 
 def _in_vain(case: Case, options: Options, failure: Failure) -> tuple[NotARemedy, ...]:
@@ -265,4 +308,6 @@ def _notes(case: Case, failure: Failure) -> tuple[str, ...]:
         notes.append(
             f"{gib(failure.allocation.asked)} is the tensor that no longer fitted, not what is lacking in all."
         )
+    if case.facts.value("model_bytes") is None and engine_options.twice_the_ranks(case) != "higher" and not _is_pool_there(case, failure):  # fmt: skip
+        notes.append("How many GPUs are enough follows from the size of the checkpoint (du -sbL MODEL_DIRECTORY): twice as many is the least. `gpuwhy fit FOLDER` computes it.")  # fmt: skip
     return tuple(notes)
