@@ -31,7 +31,9 @@ _BEGIN = re.compile(r"avail mem=(\d{1,6}(?:\.\d{1,3})?) GB")
 _LLAMA_FREE = re.compile(r"- (\d{1,7}) MiB free")
 _LLAMA_TOTAL = re.compile(r"VRAM: (\d{1,7}) MiB")
 _SMI_PROCESS = re.compile(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A|\d{1,3})\s{1,8}(?:N/A|\d{1,3})\s{1,10}(\d{1,10})\s{1,8}(?:C|G|C\+G|M\+C)\s{1,8}(\S.{0,80}?)\s{1,40}(\d{1,7})MiB\s{1,4}\|")  # fmt: skip
-_UNBALANCED = re.compile(r"min_per_gpu_memory ?= ?(\d{1,6}(?:\.\d{1,3})?).{0,20}?local_gpu_memory ?= ?(\d{1,6}(?:\.\d{1,3})?)")
+_UNBALANCED = re.compile(
+    r"min_per_gpu_memory ?= ?(\d{1,6}(?:\.\d{1,3})?).{0,20}?local_gpu_memory ?= ?(\d{1,6}(?:\.\d{1,3})?)"
+)
 _LITERAL = ("less-than-desired", "moved", "unbalanced", "busy")
 _OWN_ENGINE = re.compile(r"vllm|EngineCore|VLLM::|sglang|llama[-_]server|ollama|trtllm|lmdeploy", re.IGNORECASE)
 _LEFT_OVER = re.compile(r"left[- ]?over|stale|zombie|previous|earlier|\bold\b|orphan|another|\bother\b|second|co-?tenant|different|crashed", re.IGNORECASE)  # fmt: skip
@@ -363,7 +365,6 @@ def _in_vain(case: Case, taken: Taken) -> tuple[NotARemedy, ...]:
 
 
 def _notes(taken: Taken) -> tuple[str, ...]:
-    if taken.kind == "less-than-desired" and taken.free is not None and taken.total is not None:
-        if _is_little(taken):
-            return (f"Only {gib(taken.total - taken.free)} are in use: a desktop or the CUDA context of a driver may do. A slightly lower fraction is enough.",)  # fmt: skip
+    if taken.kind == "less-than-desired" and taken.free is not None and taken.total is not None and _is_little(taken):
+        return (f"Only {gib(taken.total - taken.free)} are in use: a desktop or the CUDA context of a driver may do. A slightly lower fraction is enough.",)  # fmt: skip
     return ()

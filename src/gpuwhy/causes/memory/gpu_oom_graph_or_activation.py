@@ -117,7 +117,7 @@ def gpu_oom_graph_or_activation(
     )
     progress = stages.passed(overflow.match, stage)
     budget = budgets.read_budget(case)
-    limits = _limits(case, options, engine, budget, overflow)
+    limits = _limits(case, engine, budget, overflow)
     return Verdict(
         certainty=certainty,
         component=component,
@@ -222,7 +222,7 @@ class Limits(Struct, frozen=True):
     """Bytes that the fraction is a share of."""
 
 
-def _limits(case: Case, options: Options, engine: str, budget: Budget, overflow: Overflow) -> Limits:
+def _limits(case: Case, engine: str, budget: Budget, overflow: Overflow) -> Limits:
     current = engine_options.fraction_in_use(case) or budget.static_fraction or engine_options.default_fraction(case, engine)  # fmt: skip
     allocation = overflow.allocation
     total = allocations.total_of(case, (allocation,)) or budget.total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 import msgspec
@@ -95,8 +96,8 @@ _BARE = ("killed-by-signal", "bare-killed")
         ),
         says(
             "killed-by-signal",
-            ("exit code", "exitcode", "exit status", "sigkill", "signal 9", "exited with", "return code", "status=9/kill", "code=killed", "signal: killed", "exited (137)", "code 137", "code: 137", "code=137", "exit-code", "with signal 9", "by signal 9", "signal: killed"),
-            rf"{_CODE_FOR_SIGKILL}|\bSIGKILL\b|[Ss]ignal[: ]{{1,2}}(?:9\b|killed)|(?:shutdown|terminated|killed) (?:with|by) signal 9\b|code=killed, status=9/KILL|Exited \(137\)|exit-?code:? ?137|\berror code:? 137",
+            ("exit code", "exitcode", "exit status", "core proc(s)", "sigkill", "signal 9", "exited with", "return code", "status=9/kill", "code=killed", "signal: killed", "exited (137)", "code 137", "code: 137", "code=137", "exit-code", "with signal 9", "by signal 9", "signal: killed"),
+            rf"{_CODE_FOR_SIGKILL}|core proc\(s\): \{{[^{{}}]{{0,200}}: -9\b|\bSIGKILL\b|[Ss]ignal[: ]{{1,2}}(?:9\b|killed)|(?:shutdown|terminated|killed) (?:with|by) signal 9\b|code=killed, status=9/KILL|Exited \(137\)|exit-?code:? ?137|\berror code:? 137",
         ),
         says("bare-killed", "killed", r"^\s{0,8}(?:/?\S{1,200}: line \d{1,7}:\s{1,6}\d{1,10} )?(?:\[\d\]\s{1,6}\d{1,10}\s{1,6})?[Kk]illed(?:: 9)?\s{0,40}(?:\S.{0,300})?$"),
         allocations.SIGN,
@@ -152,7 +153,7 @@ def host_oom_kill(case: Case, experiments: Experiments | Unknown) -> Judgement:
         chain=_chain(kill, need, quoted, facts),
         evidence=(quoted, *((told,) if told is not None else ()), *_other_lines(case, kill), *facts[:3]),
         explains=case.explains(kill.match, *(m for m in case.all(*_KERNEL, *_MANAGER, *_BARE) if not _IS_COMPILER.search(m.text))),
-        missing=_missing(case, certainty),
+        missing=_missing(case, kill, certainty),
         rivals=_rivals(kill, certainty),
         remedies=(*engine_options.tried(experiments), *_remedies(case, kill, need)),
         not_remedies=_IN_VAIN,
@@ -340,16 +341,39 @@ def _other_lines(case: Case, kill: Kill) -> tuple[Evidence, ...]:
     return tuple(case.evidence(match, "seen of the same kill") for match in others[:2])
 
 
-def _missing(case: Case, certainty: Certainty) -> tuple[Missing, ...]:
+def _missing(case: Case, kill: Kill, certainty: Certainty) -> tuple[Missing, ...]:
     if certainty is Certainty.PROVEN:
         return ()
     asked = (
         case.missing("kernel_log", "which process the kernel killed, if it did", "journalctl -k -b | grep -iE 'killed process|oom-kill'"),
+        *(_who_sent_it(case) if kill.kind in _BARE else ()),
         case.missing("mem_total_bytes", "how much memory there is", "grep -E 'MemTotal|SwapTotal' /proc/meminfo"),
         case.missing("model_bytes", "how much the weights take", "du -sbL MODEL_DIRECTORY"),
         case.missing("memory_limit_bytes", "whether the container has a limit", "cat /sys/fs/cgroup/memory.max"),
     )  # fmt: skip
     return tuple(each for each in asked if each is not None)
+
+
+_IN_CONTAINER = re.compile(r"Exited \(137\)|docker|podman|containerd|nerdctl|compose|State\W{1,4}Status", re.IGNORECASE)
+_IN_POD = re.compile(r"kubepods|kubectl|Last State|Exit Code: {1,12}137|\bpods?\b", re.IGNORECASE)
+
+
+def _who_sent_it(case: Case) -> tuple[Missing | None, ...]:
+    """What tells a kill by a limit from a kill by somebody: the runtime's word, the counter of the group, the unit's result."""
+    text = "\n".join(line.text[:300] for _, line in case.lines())
+    if _IN_POD.search(text):
+        runtime = "kubectl get pod POD -o jsonpath='{.status.containerStatuses[*].lastState.terminated.reason}'"
+        return (case.missing("container.oom_killed", "whether the limit of the container killed it: OOMKilled, or Error", runtime),)  # fmt: skip
+    if _IN_CONTAINER.search(text):
+        runtime = "docker inspect -f '{{.State.OOMKilled}} {{.HostConfig.Memory}}' CONTAINER"
+        return (case.missing("container.oom_killed", "whether the limit of the container killed it", runtime),)
+    unit = case.incident.unit
+    result = f"systemctl show -p Result {unit}; " if _UNIT_NAME.fullmatch(unit or "") else ""
+    why = "whether anything was killed for lack of memory since the boot, and what the unit's result is (oom-kill, or signal)"  # fmt: skip
+    return (case.missing("memory_limit_kills", why, f"{result}grep oom_kill /proc/vmstat"),)
+
+
+_UNIT_NAME = re.compile(r"[\w@.:-]{1,120}", re.ASCII)
 
 
 def _rivals(kill: Kill, certainty: Certainty) -> tuple[str, ...]:
@@ -360,12 +384,44 @@ def _rivals(kill: Kill, certainty: Certainty) -> tuple[str, ...]:
 
 def _higher_limit(case: Case, kill: Kill) -> Remedy:
     """The limit of the group that was full, by the name under which it was set."""
+    value = _limit_needed(case, kill)
     near = " ".join(line.text[:500] for line in (kill.match.line, *case.lines_around(kill.match, 12, 6)))
     if re.search(r"kubepods|\bpods?\b|Reason: {1,20}OOMKilled", near):
-        return Remedy(kind="config", name="resources.limits.memory", value="higher", summary="Raise the memory limit of the pod's container (resources.limits.memory)")  # fmt: skip
+        return Remedy(kind="config", name="resources.limits.memory", value=value, summary="Raise the memory limit of the pod's container (resources.limits.memory)")  # fmt: skip
     if re.search(r"\.service\b|\.slice/(?!docker)", near) and "docker" not in near:
-        return Remedy(kind="config", name="MemoryMax", value="higher", summary="Raise the memory limit of the unit (MemoryMax)")  # fmt: skip
-    return Remedy(kind="container", name="memory limit", value="higher", summary="Raise the memory limit of the container, pod or unit (--memory, limits.memory, MemoryMax)")  # fmt: skip
+        return Remedy(kind="config", name="MemoryMax", value=value, summary="Raise the memory limit of the unit (MemoryMax)")  # fmt: skip
+    return Remedy(kind="container", name="memory limit", value=value, summary="Raise the memory limit of the container, pod or unit (--memory, limits.memory, MemoryMax)")  # fmt: skip
+
+
+_LIMIT_OF_GROUP = re.compile(r"memory: usage \d{1,15}kB, limit (\d{1,15})kB|^\s{0,20}memory:\s{1,20}(\d{1,9})([KMGT]i?)\s{0,4}$|--memory[= ](\d{1,9})([kmgt])b?\b")  # fmt: skip
+_UNIT_BYTES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def _limit(case: Case, kill: Kill) -> int | None:
+    """Bytes of the limit that was reached: of the facts, else as kernel, kubectl or the command have it."""
+    known = _bytes(case, "memory_limit_bytes")
+    if known:
+        return known
+    texts = (str(case.facts.value("command") or "")[:8000], *(line.text[:600] for line in (kill.match.line, *case.lines_around(kill.match, 60, 20))))  # fmt: skip
+    for text in texts:
+        found = _LIMIT_OF_GROUP.search(text)
+        if found and found[1]:
+            return int(found[1]) << 10
+        if found and (found[2] or found[4]):
+            return int(found[2] or found[4]) * _UNIT_BYTES[(found[3] or found[5])[0].lower()]
+    return None
+
+
+def _limit_needed(case: Case, kill: Kill) -> str:
+    """What the limit has to be: what loading takes where the model is known, else more than it is; ``higher`` without either."""
+    limit, needs = _limit(case, kill), estimates.host_need(case, case.engine)
+    if needs is not None and (limit is None or needs[1] * 1e9 > limit):
+        return f"{math.ceil(needs[1] * 1e9 / GIB)}Gi"
+    return f">{limit // GIB}Gi" if limit is not None and limit >= GIB else "higher"
+
+
+def _is_shared_memory(kill: Kill) -> bool:
+    return kill.sizes.get("shmem", 0) > max(4 * GIB, kill.sizes.get("anon", 0))
 
 
 def _is_small_victim(case: Case, kill: Kill) -> bool:
@@ -386,10 +442,13 @@ def _remedies(case: Case, kill: Kill, need: Need | None) -> tuple[Remedy, ...]:
     if kill.kind == "refused" and engine == "ollama":
         remedies += engine_options.change(options, options.length, "lower", "A shorter context: the cache is in host memory too", rank=2)  # fmt: skip
     remedies += _per_worker(case, kill, engine)
+    if _is_shared_memory(kill):
+        remedies.append(Remedy(kind="files", name="checkpoint", value="on a disk, not on tmpfs or /dev/shm", summary=f"Keep files off memory: {gib(kill.sizes['shmem'])} of the victim were on a tmpfs or shared, which stays when processes end", is_sure=False, rank=0))  # fmt: skip
     if kill.is_group:
         remedies.append(_higher_limit(case, kill))
-    if not kill.is_group:
-        remedies.append(Remedy(kind="config", name="swap", value="add", summary="Swap for the peak while the weights are loaded", is_sure=False, rank=2))  # fmt: skip
+    # Pages that are pinned are never swapped out.
+    if not kill.is_group and kill.kind not in ("refused", "pinned") and not _is_shared_memory(kill):
+        remedies.append(Remedy(kind="config", name="swap", value="add", summary="Swap for the peak while the weights are loaded", is_sure=False, rank=4 if kill.kind in _BARE else 2))  # fmt: skip
     if _is_small_victim(case, kill):
         remedies.append(Remedy(kind="config", name="oom_score_adj", value="protect the small process", summary="Tell the kernel to spare the process that others wait for", is_sure=False, rank=3))  # fmt: skip
         remedies.append(Remedy(kind="service", name=kill.victim or "killed service", value="start after the engine", summary="Start it again, after the engine has loaded its weights"))  # fmt: skip
@@ -422,17 +481,27 @@ def _numa_remedies(case: Case, need: Need | None) -> tuple[Remedy, ...]:
     return copies, bios
 
 
-def _per_rank(case: Case) -> str:
-    """GB that each rank may hold of the host: half of its memory, less what a rank needs itself; ``lower`` when unknown."""
+def _per_rank(case: Case, kill: Kill) -> str:
+    """GB that each rank may hold of the host: half of its memory, less what a rank needs itself; ``lower`` when unknown.
+
+    A refusal says what is free: all ranks share that.
+    """
+    ranks = engine_options.ranks(case)
+    if ranks is None:
+        return "lower"
+    free = _FREE_OF_HOST.search(kill.match.text)
+    if free is not None:
+        each = int(float(free[1]) / ranks)
+        return str(each) if each > 0 else "lower"
     total, limit = _bytes(case, "mem_total_bytes"), _bytes(case, "memory_limit_bytes")
     there = min((size for size in (total, limit) if size), default=None)
-    ranks = next((size for name in ("tp_size", "tensor_parallel_size", "tp") if isinstance(size := case.facts.value(f"server_args.{name}"), int) and size > 0), None)  # fmt: skip
-    if there is None or ranks is None:
+    if there is None:
         return "lower"
     each = int(there / 1e9 / 2 / ranks) - _RANK_GB
     return str(each) if each > 0 else "lower"
 
 
+_FREE_OF_HOST = re.compile(r"only have (\d{1,6}(?:\.\d{1,3})?) ?GB free")
 _RANK_GB = 6
 """torch, CUDA's libraries, kernels that are compiled at run time, buffers: of one rank."""
 _SWAP_SPACE = re.compile(r"swap[-_ ]space", re.IGNORECASE)
@@ -452,7 +521,7 @@ def _per_worker(case: Case, kill: Kill, engine: str) -> tuple[Remedy, ...]:
     if engine in ("vllm", "") and named(_SWAP_SPACE):
         found.append(Remedy(kind="flag", name="--swap-space", value="0", summary="No swap space: it is taken once per GPU", rank=1))  # fmt: skip
     if named(_HICACHE):
-        found.append(Remedy(kind="flag", name="--hicache-size", value=_per_rank(case), summary="A smaller hierarchical cache: the size counts once per rank", rank=1))  # fmt: skip
+        found.append(Remedy(kind="flag", name="--hicache-size", value=_per_rank(case, kill), summary="A smaller hierarchical cache: the size counts once per rank", rank=1))  # fmt: skip
     if named(_OFFLOAD):
         found.append(Remedy(kind="flag", name="--cpu-offload-gb", value="lower", summary="Offload less: the size counts once per GPU", rank=2))  # fmt: skip
     if engine == "sglang":
@@ -472,7 +541,9 @@ def _notes(case: Case, kill: Kill) -> tuple[str, ...]:
     if needs is not None:
         notes.append(f"Computed for this model and command: loading takes {needs[0]:.0f} to {needs[1]:.0f} GB that the kernel cannot take back; pages of files that are read through mmap are not among them.")  # fmt: skip
     if kill.kind in _BARE:
-        notes.append("137 and -9 are SIGKILL. Who sent it stands in the kernel log only.")
+        notes.append(
+            "137 and -9 are SIGKILL: no program sends it to itself, and the exit status does not say who did. The kernel (its log names the victim), the limit of a group (memory.events, OOMKilled) or a supervisor."
+        )
     elif kill.sizes:
         largest = max(kill.sizes, key=lambda kind: kill.sizes[kind])
         notes.append(f"The victim held {gib(kill.sizes[largest])} as {largest}-rss. It is not always the one that took the memory.")  # fmt: skip
