@@ -42,3 +42,10 @@ def test_a_host_is_a_side_too() -> None:
 def test_what_cannot_be_compared_is_said() -> None:
     assert gpuwhy("diff", str(SNAPSHOT), "/nowhere.gpuwhy").status == 2
     assert gpuwhy("diff", __file__, str(SNAPSHOT)).status == 2
+
+
+def test_a_page_of_what_changed_goes_to_a_file(tmp_path: Path) -> None:
+    page = tmp_path / "changed.html"
+    done = gpuwhy("diff", str(SNAPSHOT), changed(tmp_path), "--format", "html", "-o", str(page))
+    assert (done.status, done.out) == (1, "")
+    assert "packages.flashinfer-python" in page.read_text()

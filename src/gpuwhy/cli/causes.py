@@ -12,14 +12,11 @@ import click
 def command(form: str) -> None:
     """List the catalogue of causes by family."""
     from gpuwhy.causes import catalogue
+    from gpuwhy.reports.catalogue import causes_rows
+    from gpuwhy.reports.writing import write_rows
 
     entries = sorted(catalogue().values(), key=lambda entry: (entry.family, entry.id))
     if form == "json":
         click.echo(json.dumps([{"id": e.id, "family": e.family, "summary": e.summary} for e in entries], indent=1))
         return
-    family = ""
-    for entry in entries:
-        if entry.family != family:
-            click.echo(("\n" if family else "") + entry.family)
-            family = entry.family
-        click.echo(f"  {entry.id:<28} {entry.summary}")
+    write_rows(causes_rows(entries), 0)

@@ -6,26 +6,33 @@ from pathlib import Path
 
 import click
 
-from gpuwhy.cli.failing import fail, unusable, warn
-from gpuwhy.cli.format_options import FormatName
+from gpuwhy.cli.examination_options import deadline_option, facts_option, unit_option, where_argument
+from gpuwhy.cli.failing import fail, warn
 from gpuwhy.cli.group import FAILURE, UNREACHABLE
+from gpuwhy.cli.report_options import report_options, write_report
 from gpuwhy.cli.target_options import Reach, target_options
 
 
 @click.command("check")
-@click.argument("where", required=False)
+@where_argument(is_required=False)
 @click.option("--gpu", "-g", "gpus", metavar="NAME", multiple=True, help="As if these GPUs were there: '8 x H100', a capability (repeatable).")  # fmt: skip
 @click.option("--driver", metavar="VERSION", default="", help="As if this driver were loaded.")
 @click.option("--cuda", metavar="X.Y", default="", help="As if the service found this toolkit.")
 @click.option("--package", "-p", "packages", metavar="NAME==VERSION", multiple=True, help="As if this were installed, with what it pins (repeatable).")  # fmt: skip
 @click.option("--env", "-e", "variables", metavar="NAME=VALUE", multiple=True, help="As if this variable were set (repeatable).")  # fmt: skip
-@click.option("--requirements", "-r", metavar="FILE", default="", help="As if these requirements were installed.")
-@click.option("--facts", "facts_file", metavar="FILE", help="Facts of the host, given by hand (YAML or JSON).")
-@click.option("--unit", "-u", default="", help="The systemd unit whose environment counts.")
-@click.option("--format", "form", type=FormatName("forecast"), default="text", show_default=True)
-@click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
+@click.option(
+    "--requirements",
+    "-r",
+    metavar="FILE",
+    type=click.Path(),
+    default="",
+    help="As if these requirements were installed.",
+)
+@facts_option
+@unit_option("whose environment counts")
+@report_options("forecast")
 @click.option("--verbose", "-v", is_flag=True, help="What is in order too, every remedy, the evidence's places.")
-@click.option("--deadline", type=click.FloatRange(0.5, 600), default=4.0, show_default=True, help="Seconds for probes.")
+@deadline_option(4.0)
 @target_options
 def command(
     where: str | None,
@@ -52,7 +59,7 @@ def command(
     """
     from gpuwhy import api
     from gpuwhy.cli.progress import shown_progress
-    from gpuwhy.reports import Detail, write
+    from gpuwhy.reports import Detail
 
     try:
         given = api.facts_of(facts_file, warn) if facts_file else None
@@ -75,12 +82,7 @@ def command(
             )
     except api.GpuwhyError as error:
         fail(error)
-    try:
-        write(found, form, Detail(verbose=verbose), output)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        unusable(f"{output}: {error.strerror}")
+    write_report(found, form, Detail(verbose=verbose), output)
     if found.problems:
         return FAILURE
     return 0 if found.is_examined else UNREACHABLE

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import click
 
+from gpuwhy.cli.examination_options import deadline_option, unit_option, where_argument
 from gpuwhy.cli.failing import fail, unusable
 from gpuwhy.cli.target_options import Reach, target_options
 
 
 @click.command("collect")
-@click.argument("where")
-@click.option("--unit", "-u", default="", help="The systemd unit to examine.")
+@where_argument()
+@unit_option("to examine")
 @click.option(
     "--pid", type=click.IntRange(1, 2**22), help="A process that runs and does not get on: what it waits for."
 )
 @click.option("--output", "-o", required=True, metavar="FILE", help="The snapshot to write, by custom NAME.gpuwhy.")
-@click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
+@deadline_option()
 @click.option("--redact", metavar="KINDS", default="", help="For the public: take out hosts,ips,users,paths, or all.")
 @target_options
 def command(where: str, unit: str, pid: int | None, output: str, deadline: float, redact: str, reach: Reach) -> int:

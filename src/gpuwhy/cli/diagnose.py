@@ -6,27 +6,25 @@ from pathlib import Path
 
 import click
 
+from gpuwhy.cli.examination_options import deadline_option, facts_option, unit_option, where_argument
 from gpuwhy.cli.failing import fail, status_of, unusable, warn
-from gpuwhy.cli.format_options import FormatName
+from gpuwhy.cli.report_options import report_options, write_report
 from gpuwhy.cli.target_options import Reach, target_options
 
 
 @click.command("diagnose")
-@click.argument("where", required=False)
-@click.option(
-    "--log", "-l", "logs", metavar="FILE", multiple=True, help="A further log of the same failure (repeatable)."
-)
-@click.option("--unit", "-u", default="", help="The systemd unit to examine; without it the failing one is looked for.")
+@where_argument(is_required=False)
+@click.option("--log", "-l", "logs", metavar="FILE", type=click.Path(), multiple=True, help="A further log of the same failure (repeatable).")  # fmt: skip
+@unit_option()
 @click.option(
     "--pid", type=click.IntRange(1, 2**22), help="A process that runs and does not get on: what it waits for."
 )
-@click.option("--facts", "facts_file", metavar="FILE", help="Facts of the host, given by hand (YAML or JSON).")
-@click.option("--format", "form", type=FormatName("diagnosis"), default="text", show_default=True)
-@click.option("--output", "-o", metavar="FILE", help="Write the report to a file.")
+@facts_option
+@report_options("diagnosis")
 @click.option("--verbose", "-v", is_flag=True, help="Every remedy in full, the facts used, the evidence.")
 @click.option("--show-work", is_flag=True, help="The record of the investigation too.")
 @click.option("--follow", "-f", "is_followed", is_flag=True, help="Go on, and tell of each incident when it is complete; Ctrl-C ends it.")  # fmt: skip
-@click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
+@deadline_option()
 @target_options
 def command(
     where: str | None,
@@ -35,7 +33,7 @@ def command(
     pid: int | None,
     facts_file: str | None,
     form: str,
-    output: str | None,
+    output: Path | None,
     verbose: bool,
     show_work: bool,
     is_followed: bool,
@@ -50,7 +48,7 @@ def command(
     """
     from gpuwhy import api
     from gpuwhy.cli.progress import shown_progress
-    from gpuwhy.reports import Detail, write
+    from gpuwhy.reports import Detail
 
     detail = Detail(verbose=verbose or show_work, show_work=show_work)
     try:
@@ -60,7 +58,7 @@ def command(
 
             if where is None or logs or pid is not None:
                 unusable("--follow takes one WHERE: a log, -, or a host with --unit; not --log or --pid")
-            return follow(where, unit, given, form, detail, Path(output) if output else None, deadline, reach)
+            return follow(where, unit, given, form, detail, output, deadline, reach)
         with shown_progress(where or (logs[0] if logs else "")) as on_probe:
             diagnosis = api.diagnose(
                 where,
@@ -76,10 +74,5 @@ def command(
             )
     except api.GpuwhyError as error:
         fail(error)
-    try:
-        write(diagnosis, form, detail, Path(output) if output else None)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        unusable(f"{output}: {error.strerror}")
+    write_report(diagnosis, form, detail, output)
     return status_of(api.outcome_of(diagnosis))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from gpuwhy.cli.examination_options import deadline_option, unit_option, where_argument
 from gpuwhy.cli.failing import unreachable, unusable
-from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE
+from gpuwhy.cli.report_options import report_options, write_report
 from gpuwhy.cli.target_options import Reach, target_options
 
 if TYPE_CHECKING:
@@ -16,27 +18,29 @@ if TYPE_CHECKING:
 
 
 @click.command("diff")
-@click.argument("before")
-@click.argument("after")
-@click.option("--unit", "-u", default="", help="The systemd unit to examine, where a side is a host.")
-@click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
+@where_argument(name="before")
+@where_argument(name="after")
+@unit_option("to examine, where a side is a host")
+@deadline_option()
 @click.option("--verbose", "-v", is_flag=True, help="Every change and line, and all that could not be compared.")
-@click.option("--format", "form", type=FormatName("comparison"), default="text", show_default=True)
+@report_options("comparison")
 @target_options
-def command(before: str, after: str, unit: str, deadline: float, verbose: bool, form: str, reach: Reach) -> int:
+def command(
+    before: str, after: str, unit: str, deadline: float, verbose: bool, form: str, output: Path | None, reach: Reach
+) -> int:
     """What changed from BEFORE to AFTER, ordered by what it can cause.
 
     Each is a snapshot, or a host (local, an SSH destination, a container, a pod). A host is taken as the unit of the other side, unless --unit
     names one. Exit status 1 when something differs or nothing could be compared, 0 when all that was compared is equal.
     """
     from gpuwhy.investigate.differences import compare
-    from gpuwhy.reports import Detail, write
+    from gpuwhy.reports import Detail
 
     files = {where: _of_file(where) for where in (before, after)}
     known = next((each.target.unit for each in files.values() if each is not None and each.target.unit), "")
     first, second = (files[where] or _of_host(where, unit or known, deadline, reach) for where in (before, after))
     comparison = compare(first, second)
-    write(comparison, form, Detail(verbose=verbose))
+    write_report(comparison, form, Detail(verbose=verbose), output)
     return FAILURE if comparison.changes or not comparison.compared else 0
 
 

@@ -8,7 +8,7 @@ from gpuwhy.cli.failing import unusable
 
 
 @click.command("query")
-@click.argument("folder")
+@click.argument("folder", type=click.Path())
 @click.argument("sql")
 @click.option("--format", "form", type=click.Choice(("table", "csv", "json")), default="table", show_default=True)
 @click.option("--timeout", type=click.FloatRange(0.1, 600), default=20.0, show_default=True, help="Seconds for the answer.")  # fmt: skip

@@ -8,14 +8,14 @@ from pathlib import Path
 import click
 
 from gpuwhy.cli.failing import unusable
-from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE, UNREACHABLE
+from gpuwhy.cli.progress import can_overwrite, overwrite
+from gpuwhy.cli.report_options import report_options, write_report
 
 
 @click.command("report")
-@click.argument("folder")
-@click.option("--format", "form", type=FormatName("fleet"), default="text", show_default=True)
-@click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
+@click.argument("folder", type=click.Path())
+@report_options("fleet")
 @click.option("--verbose", "-v", is_flag=True, help="Every outlier, every deviation, all that has no majority.")
 @click.option("--processes", type=click.IntRange(0, 64), default=0, metavar="N", help="Processes that work at once; 0: one for each processor, up to 4.")  # fmt: skip
 def command(folder: str, form: str, output: Path | None, verbose: bool, processes: int) -> int:
@@ -29,18 +29,13 @@ def command(folder: str, form: str, output: Path | None, verbose: bool, processe
     """
     from gpuwhy.fleet.analysing import analyse
     from gpuwhy.fleet.store import StoreError
-    from gpuwhy.reports import Detail, write
+    from gpuwhy.reports import Detail
 
     try:
         report = analyse(folder, _counter(), processes)
     except StoreError as error:
         unusable(str(error))
-    try:
-        write(report, form, Detail(verbose=verbose), output)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        unusable(f"{output}: {error.strerror}")
+    write_report(report, form, Detail(verbose=verbose), output)
     if not report.compared:
         return UNREACHABLE
     return FAILURE if report.outliers or report.failing else 0
@@ -59,10 +54,8 @@ class _Counter:
         if done < total and now - self._shown < 0.2:
             return
         self._shown = now
-        end = "\r\x1b[2K" if done == total else ""
-        sys.stderr.write(f"\r\x1b[2Kgpuwhy: {done:,} of {total:,} {what}{end}")
-        sys.stderr.flush()
+        overwrite("" if done == total else f"gpuwhy: {done:,} of {total:,} {what}")
 
 
 def _counter() -> _Counter | None:
-    return _Counter() if sys.stderr.isatty() else None
+    return _Counter() if can_overwrite(sys.stderr) else None

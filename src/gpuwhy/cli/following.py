@@ -13,6 +13,7 @@ import click
 
 from gpuwhy.cli.failing import unreachable, unusable, warn
 from gpuwhy.cli.group import FAILURE
+from gpuwhy.cli.report_options import write_report
 
 if TYPE_CHECKING:
     from gpuwhy.cli.target_options import Reach
@@ -109,13 +110,6 @@ def _failures(
 
 
 def _tell(diagnosis: Diagnosis, form: str, detail: Detail, output: Path | None, *, is_first: bool) -> None:
-    from gpuwhy.reports import write
-
     if form == "text" and output is None:
         click.echo(("" if is_first else "\n") + f"--- {time.strftime('%Y-%m-%d %H:%M:%S')}")
-    try:
-        write(diagnosis, form, detail, output)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        unusable(f"{output}: {error.strerror}")
+    write_report(diagnosis, form, detail, output)

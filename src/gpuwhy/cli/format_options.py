@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     NamedType = click.ParamType[str]
 else:
     # before click 8.2 it takes no parameter
@@ -26,6 +28,15 @@ class FormatName(NamedType):
         from gpuwhy.reports.formats import names, names_for
 
         return f"[{'|'.join(names_for(self._kind) if self._kind else names())}]"
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:  # noqa: ARG002
+        """The names that begin so."""
+        from click.shell_completion import CompletionItem
+
+        from gpuwhy.reports.formats import names, names_for
+
+        fitting = names_for(self._kind) if self._kind else names()
+        return [CompletionItem(name) for name in fitting if name.startswith(incomplete)]
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """The name, if that format shows this kind of answer; nothing is imported for the default."""

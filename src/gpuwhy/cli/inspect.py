@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from gpuwhy.cli.failing import fail, unreachable, unusable
-from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE, UNUSABLE
+from gpuwhy.cli.report_options import report_options, write_report
 
 
 @click.command("inspect")
@@ -24,8 +24,7 @@ from gpuwhy.cli.group import FAILURE, UNUSABLE
 @click.option("--unit", "-u", metavar="NAME", default="", help="With --needs: as this systemd unit would load it, by its LD_LIBRARY_PATH.")  # fmt: skip
 @click.option("--requirements", is_flag=True, help="Of wheels, only what they say of themselves; reads no code.")
 @click.option("--deep", is_flag=True, help="Search large data sections for bare cubins too.")
-@click.option("--format", "form", type=FormatName("inspection"), default="text", show_default=True)
-@click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
+@report_options("inspection")
 @click.option("--verbose", "-v", is_flag=True, help="What each file needs, and how its code is grouped.")
 def command(
     paths: tuple[Path, ...],
@@ -53,7 +52,7 @@ def command(
     from gpuwhy import api
     from gpuwhy.cli.progress import shown_reading
     from gpuwhy.investigate.binaries import has_failing
-    from gpuwhy.reports import Detail, write
+    from gpuwhy.reports import Detail
 
     wanted = [*paths, *(folder for environment in environments for folder in _packages_of(environment))]
     library_path, preload = _of_unit(unit, needs) if unit else _variables(variables, needs)
@@ -75,12 +74,7 @@ def command(
             )
     except api.GpuwhyError as error:
         fail(error)
-    try:
-        write(inspection, form, Detail(verbose=verbose), output)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        unusable(f"{output}: {error.strerror}")
+    write_report(inspection, form, Detail(verbose=verbose), output)
     if inspection.unreadable and not inspection.files:
         return UNUSABLE
     return FAILURE if has_failing(inspection) else 0

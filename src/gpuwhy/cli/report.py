@@ -6,23 +6,24 @@ from pathlib import Path
 
 import click
 
+from gpuwhy.cli.examination_options import deadline_option, facts_option, unit_option, where_argument
 from gpuwhy.cli.examining import diagnosed
-from gpuwhy.cli.failing import unusable
+from gpuwhy.cli.report_options import output_option, with_words_for
 from gpuwhy.cli.target_options import Reach, target_options
 
 PROJECTS = ("vllm", "sglang", "flashinfer", "pytorch")
 
 
 @click.command("report")
-@click.argument("where")
+@where_argument()
 @click.option("--for", "project", type=click.Choice(PROJECTS), required=True, help="Whose form is filled.")
-@click.option("--unit", "-u", default="", help="The systemd unit to examine; without it the failing one is looked for.")
-@click.option("--facts", "facts_file", metavar="FILE", help="Facts of the host, given by hand (YAML or JSON).")
-@click.option("--output", "-o", metavar="FILE", type=click.Path(path_type=Path), help="Write the report to a file.")
+@unit_option()
+@facts_option
+@output_option
 @click.option(
     "--private", is_flag=True, help="Leave names of hosts, addresses, users and folders, and secrets, as they are."
 )
-@click.option("--deadline", type=click.FloatRange(0.5, 600), default=8.0, show_default=True, help="Seconds for probes.")
+@deadline_option()
 @target_options
 def command(
     where: str, project: str, unit: str, facts_file: str | None, output: Path | None, private: bool, deadline: float, reach: Reach
@@ -38,14 +39,6 @@ def command(
 
     diagnosis = diagnosed(where, unit, facts_file, deadline, reach)
     text = filled(project, diagnosis if private else public(diagnosis))
-    try:
-        if output is not None:
-            save(text, output)
-        else:
-            put(text)
-    except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            raise
-        unusable(f"{output}: {error.strerror}")
+    with_words_for(output, lambda: save(text, output) if output is not None else put(text))
     click.echo(f"gpuwhy: read it before you post it; add the output of: {FORMS[project].own_tool}", err=True)
     return 0

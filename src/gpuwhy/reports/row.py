@@ -29,7 +29,7 @@ class Row(msgspec.Struct, frozen=True):
             return [""]
         if self.is_whole or self.style == "command" or width == 0:
             return [margin + plain(line) for line in self.text.split("\n")]
-        hang = margin + " " * self.hang
+        hang = margin + " " * min(self.hang, max(width // 2 - self.indent, 2))
         return [
             line
             for part in self.text.split("\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -45,6 +45,12 @@ def write(answer: Answer, form: str, detail: Detail, path: Path | None = None) -
         put(for_terminal(shown, detail.width))
     else:
         put(wrapped(shown, detail.width))
+
+
+def write_rows(rows: Iterable[Row], piped_width: int) -> None:
+    """Rows on standard output: as a terminal is wide, or in ``piped_width`` columns (0: no line is broken) anywhere else."""
+    shown = list(rows)
+    put(for_terminal(shown, terminal_width()) if sys.stdout.isatty() else wrapped(shown, piped_width))
 
 
 def save(text: str, path: Path) -> None:
