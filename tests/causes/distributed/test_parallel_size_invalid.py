@@ -58,7 +58,7 @@ def test_heads_are_divided_by_the_largest_power_of_two_and_the_rest_becomes_a_pi
 ) -> None:
     found = finding(judge_report("$ vllm serve x --tensor-parallel-size 8\n" + HEADS), "parallel-size-invalid")
     assert names(found)["--tensor-parallel-size"] == "4"
-    assert names(found)["--pipeline-parallel-size"] == "2"
+    assert names(found)["--pipeline-parallel-size"] == "2 with --tensor-parallel-size 4"
     assert "52 / 8 leaves a rest of 4" in found.evidence[0].statement
 
 
@@ -148,7 +148,10 @@ def test_a_prime_number_of_heads_leaves_one_gpu_and_a_pipeline(judge_report: Jud
     )
     found = finding(judge_report(report), "parallel-size-invalid")
     assert found.component == "vllm"
-    assert (names(found)["--tensor-parallel-size"], names(found)["--pipeline-parallel-size"]) == ("1", "2")
+    assert (names(found)["--tensor-parallel-size"], names(found)["--pipeline-parallel-size"]) == (
+        "1",
+        "2 with --tensor-parallel-size 1",
+    )
 
 
 def test_another_number_of_processes_than_the_engine_was_built_for(judge_report: Judge, finding: Find) -> None:
@@ -178,3 +181,17 @@ def test_the_proposed_size_divides_all_that_the_model_has(judge_report: Judge, f
         "model.quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]},
     }  # fmt: skip
     assert names(finding(judge_report(report, model), "parallel-size-invalid"))["--tensor-parallel-size"] == "2"
+
+
+def test_a_pipeline_uses_all_the_gpus(judge_report: Judge, finding: Find) -> None:
+    """40 heads on 6 GPUs: 4 divides and leaves two idle, 2 ranks in 3 stages use all of them."""
+    text = "$ vllm serve m --tensor-parallel-size 6\nTotal number of attention heads (40) must be divisible by tensor parallel size (6).\n"
+    found = finding(judge_report(text), "parallel-size-invalid")
+    assert names(found)["--tensor-parallel-size"] == "4"
+    assert names(found)["--pipeline-parallel-size"] == "3 with --tensor-parallel-size 2"
+
+
+def test_more_ranks_than_experts_are_cut_to_their_number(judge_report: Judge, finding: Find) -> None:
+    text = "[2025-12-10 10:00:00] server_args=ServerArgs(model_path='m', tp_size=64)\nValueError: Tensor parallel size 64 is greater than the number of experts 32.\n"
+    found = finding(judge_report(text), "parallel-size-invalid")
+    assert names(found)["--tp-size"] == "32"

@@ -163,8 +163,8 @@ def _division(case: Case) -> Division | None:
 def _read(case: Case, match: Match) -> Division | None:
     text = match.text[:1600]
     if match.sign == "too-many":
-        size = match.group("size")
-        return Division(match, is_direct=True, size=int(size) if size else None, is_count=True)
+        size, there = match.group("size"), _THERE.search(text)
+        return Division(match, is_direct=True, size=int(size) if size else None, whole=int(there[1]) if there else None, is_count=True)  # fmt: skip
     if match.sign == "started-with-others":
         ranks = match.group("whole") or match.group("whole2")
         return Division(match, is_direct=True, whole=int(ranks) if ranks else None, is_count=True, is_launch=True)
@@ -197,6 +197,10 @@ def _read(case: Case, match: Match) -> Division | None:
     if got is not None:
         whole, numbers = int(got.group(1)), [int(got.group(2))]
     return Division(match, is_direct=True, whole=whole, size=numbers[0] if numbers else None, of_experts=_is_mixture(case, match), is_pipeline=is_pipeline)  # fmt: skip
+
+
+_THERE = re.compile(r"the (?:total )?number of (?:available )?[A-Za-z/ -]{1,30}?[ (:=]{1,3}(\d{1,5})\b", re.ASCII)
+"""More ranks than there are GPUs or experts: how many there are."""
 
 
 def _misaligned(case: Case, match: Match, text: str) -> Division | None:
@@ -320,11 +324,13 @@ def _calculated(case: Case, division: Division, size: Size | None) -> Evidence |
 
 def _best(case: Case, division: Division, size: Size | None) -> int | None:
     """The largest smaller size that divides, powers of two first; all that the model is known to have, where it is known."""
-    if size is None or size.at_least or division.is_count:
+    if size is None or size.at_least or division.is_launch:
         return None
     whole = _whole(division, size)
     if whole is None:
         return None
+    if division.is_count:
+        return 1 << (whole.bit_length() - 1) if 0 < whole < size.value else None
     units = (whole,) if division.is_direct else (whole, whole // division.tile) if division.tile else (whole,)
     best = _parallel.dividing(min(size.value, _parallel.MOST), *units) or 1
     while best > 1 and not division.is_pipeline and _is_refused(case, best):
@@ -391,13 +397,31 @@ def _remedies(case: Case, division: Division, size: Size | None) -> tuple[Remedy
         )
     )  # fmt: skip
     if pipeline and not division.is_pipeline and not division.is_count:
-        rest = (
-            str(size.value // best) if best and size is not None and size.value % best == 0 else "the rest of the GPUs"
-        )
-        remedies.append(Remedy(kind="flag", name=pipeline, value=rest, summary="Use the other GPUs as stages of a pipeline", cost="some latency", rank=2))  # fmt: skip
+        beside, rest = _stages(case, division, size, best)
+        together = f"{rest} with {tensor} {beside}" if beside else rest
+        remedies.append(Remedy(kind="flag", name=pipeline, value=together, summary="Use the other GPUs as stages of a pipeline", cost="some latency", rank=2))  # fmt: skip
     if not division.is_direct:
         remedies.append(Remedy(kind="files", name="checkpoint", value="BF16 or per-channel quantised", summary="Or weights whose quantisation has no blocks", cost="more memory", is_sure=False))  # fmt: skip
     return tuple(remedies)
+
+
+def _stages(case: Case, division: Division, size: Size | None, best: int | None) -> tuple[int | None, str]:
+    """The tensor-parallel size and the stages that use all the GPUs: what divides the model and their number."""
+    if size is None or best is None:
+        return None, "the rest of the GPUs"
+    whole = _whole(division, size)
+    fitting = [
+        each
+        for each in range(best, 0, -1)
+        if size.value % each == 0 and (whole is None or _goes_into(division, whole, each)) and (each == best or not _is_refused(case, each))
+    ]  # fmt: skip
+    return (fitting[0], str(size.value // fitting[0])) if fitting else (None, "the rest of the GPUs")
+
+
+def _goes_into(division: Division, whole: int, size: int) -> bool:
+    if whole % size:
+        return False
+    return division.is_direct or not division.tile or whole // size % division.tile == 0
 
 
 _IN_VAIN = (
