@@ -19,6 +19,8 @@ from gpuwhy.source.dynamic import Dynamic
 from gpuwhy.source.environment import Environment, Touch, calls_of
 from gpuwhy.source.exceptions import Exceptions, Raise, handler_types, is_kind_of, raises_again, suppressed
 from gpuwhy.source.options import Flag, Options
+from gpuwhy.source.outside import LONGEST_TEXT, Outside
+from gpuwhy.source.ownership import Ownership, writing_calls
 from gpuwhy.source.processes import Entry, Processes, handler_around, tells_of_all
 from gpuwhy.source.resolving import (
     BUILTINS,
@@ -43,22 +45,17 @@ from gpuwhy.source.scopes import (
     parent,
     scope_of,
     statement_of,
-    walk,
 )
-from gpuwhy.source.trees import Tree
+from gpuwhy.source.slice_nodes import Border, Context, Node
 
 MAX_NODES = 1500
 MAX_COST = 40.0
 MAX_CALL_SITES = 12
 MAX_RAISES = 12
-_MAX_OWNERS = 12
-_MAX_OWNING_FILES = 150
-"""Files that may hold an owner of an attribute, by its spelling; names such as ``shape`` have more."""
 _OF_FRAMES = 100
 """The first of the queues of the frames of a traceback; those of the guard's conditions come before."""
 _MAX_SIGNALS = 3
 """Signals that are sent from the handlers of others: real chains have two."""
-_TEXT = 110
 _COMMON = frozenset({
     "split", "strip", "lower", "upper", "decode", "encode", "startswith", "endswith", "get", "items", "keys", "values", "format",
     "group", "join", "isdigit", "replace", "rstrip", "lstrip", "findall", "match", "search", "to", "item", "size", "view",
@@ -68,68 +65,10 @@ _COMMON = frozenset({
 """Methods of texts, containers, tensors and paths: who defines another one of that name says nothing."""
 _OPAQUE = re.compile(r"(?:^|\.)(?:_?vendor(?:ed)?|packaging|typing_extensions|third_?party)(?:\.|$)")
 """Helper libraries: their instances are plain values, followed through what they were built from."""
+_IS_FILE = re.compile(r"(?:^|_)(?:path|file|filename)$")
 _REQUEST = re.compile(
     r"(?:^|_)(?:request|req|sampling_(?:info|params|metadata)|batch|forward_batch|hf_config|input_ids|tokens?)(?:s|_info)?$"
 )
-_FILES = frozenset(
-    {
-        "builtins.open",
-        "os.path.exists",
-        "os.path.isfile",
-        "os.path.isdir",
-        "glob.glob",
-        "os.listdir",
-        "os.access",
-        "os.scandir",
-    }
-)
-_IS_FILE = re.compile(r"(?:^|_)(?:path|file|filename)$")
-_FILE_METHODS = frozenset({"read_text", "read_bytes", "exists", "is_file", "is_dir", "iterdir", "glob"})
-_COMMANDS = frozenset({"os.system", "os.popen", "shutil.which"})
-_INSIDE = frozenset({
-    "builtins", "os", "re", "functools", "typing", "sys", "logging", "dataclasses", "copy", "json", "itertools", "collections",
-    "packaging", "math", "operator", "string", "contextlib", "argparse", "enum", "abc", "warnings", "threading", "time", "pathlib",
-})  # fmt: skip
-"""Packages whose calls only pass their arguments on."""
-
-
-class Node:
-    """A step of the slice; see :class:`answers.Step` for the kinds, and ``expression`` and ``seen`` besides."""
-
-    __slots__ = ("below", "conditions", "kind", "node", "note", "pending", "text", "touched")
-
-    def __init__(self, kind: str, text: str, node: ast.AST | None = None, conditions: Iterable[Condition] = (), note: str = "") -> None:  # fmt: skip
-        self.kind = kind
-        self.text = text
-        self.node = node
-        self.conditions = list(conditions)
-        self.note = note
-        self.below: list[Node] = []
-        self.pending: tuple[ast.expr, float, Context | None] | None = None
-        self.touched: object = None
-        """The Flag or the Touch behind a flag or an environment node; the Scope behind a field."""
-
-
-class Border:
-    """A handler around all that a process does."""
-
-    __slots__ = ("handler",)
-
-    def __init__(self, handler: ast.ExceptHandler) -> None:
-        self.handler = handler
-
-
-class Context:
-    """A call that a function is looked at through: its parameters take their values from there."""
-
-    __slots__ = ("above", "call", "depth", "function", "key")
-
-    def __init__(self, function: Scope, call: ast.Call, above: Context | None) -> None:
-        self.function = function
-        self.call = call
-        self.above = above
-        self.depth: int = 1 + (above.depth if above else 0)
-        self.key: tuple[int, object] = (id(call), above.key if above and above.depth < 2 else None)
 
 
 class Slicer:
@@ -146,6 +85,8 @@ class Slicer:
         self.options = Options(resolver)
         self.processes = Processes(resolver)
         self.dynamic = Dynamic(resolver)
+        self.outside = Outside(resolver)
+        self.ownership = Ownership(resolver)
         self.root = Node("root", "")
         self.count = 0
         self.cut = 0
@@ -153,7 +94,6 @@ class Slicer:
         self._most = most
         self._announced: Callable[[], None] | None = None
         self._announced_at = 0.0
-        self._owned_by: dict[str, list[Scope] | None] = {}
         self._seen: dict[object, Node] = {}
         self._queues: dict[int, list[tuple[float, int, Node]]] = {}
         self._spent: dict[int, int] = {}
@@ -279,7 +219,7 @@ class Slicer:
 
     def _expression(self, node: ast.expr, cost: float, context: Context | None) -> Node:
         key = (id(node), context.key if context else None)
-        text = module_of(node).text(node, _TEXT) if "_scope" in node.__dict__ else ""
+        text = module_of(node).text(node, LONGEST_TEXT) if "_scope" in node.__dict__ else ""
         if key in self._seen:
             if cost == 0:
                 self._promote(self._seen[key])
@@ -393,46 +333,8 @@ class Slicer:
             made = self._new("environment" if touch.names else "environment?", name, node, note=touch.kind)
             made.touched = touch
             return made
-        dotted = self.resolver.external(node.func if isinstance(node, ast.Call) else node) if isinstance(node, (ast.Call, ast.Attribute)) else None  # fmt: skip
-        if dotted and "()" not in dotted and "[]" not in dotted:
-            found = (
-                self._external_call(node, dotted) if isinstance(node, ast.Call) else self._external_value(node, dotted)
-            )
-            if found:
-                return found
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FILE_METHODS and len(node.args) <= 1:  # fmt: skip
-            return self._new("file", self._text(node), node)
-        return None
-
-    def _external_call(self, node: ast.Call, dotted: str) -> Node | None:
-        if dotted.startswith("subprocess.") or dotted in _COMMANDS:
-            return self._new("subprocess", self._command(node, dotted), node)
-        if dotted in _FILES:
-            return self._new("file", self._text(node), node)
-        if dotted.partition(".")[0] not in _INSIDE:
-            return self._new("external", f"{dotted}()", node)
-        return None
-
-    def _command(self, node: ast.Call, dotted: str) -> str:
-        """The command as it is run, as far as its parts are constant."""
-        if not node.args:
-            return self._text(node)
-        given = node.args[0]
-        if dotted == "shutil.which":
-            return f"which {self._word(given)}"
-        parts = given.elts if isinstance(given, (ast.List, ast.Tuple)) else [given]
-        return " ".join(self._word(part) for part in parts)[:_TEXT]
-
-    def _word(self, node: ast.expr) -> str:
-        found = self.resolver.strings(node)
-        return "|".join(sorted(found)) if found else "{" + self._text(node) + "}"
-
-    def _external_value(self, node: ast.expr, dotted: str) -> Node | None:
-        above = parent(node)
-        is_part = isinstance(above, ast.Attribute) or (isinstance(above, ast.Call) and above.func is node)
-        if is_part or (dotted.partition(".")[0] in _INSIDE and dotted != "sys.platform"):
-            return None
-        return self._new("external", dotted, node)
+        found = self.outside.read(node)
+        return self._new(*found, node) if found else None
 
     # names
 
@@ -604,11 +506,11 @@ class Slicer:
             self._class_member(binding, name, step, cost)
         for flag in self.options.of_field(owner, name):
             step.below.append(self._flag(flag))
-        writes = list(self._writes(owner, name))
+        writes = list(self.ownership.writes(owner, name))
         cost += _fan_out(len(writes))
         for write, is_sure in writes:
             self._write(write, is_sure, step, cost, made_by)
-        keyed = list(self._keyed(name, owner))
+        keyed = list(self.ownership.keyed(name, owner))
         cost += _fan_out(len(keyed))
         if _IS_FILE.search(name):
             self._file_written(owner, name, step, cost)
@@ -664,47 +566,6 @@ class Slicer:
         made.touched = flag
         return made
 
-    def _writes(self, owner: Scope, name: str) -> Iterator[tuple[AttributeWrite, bool]]:
-        """The writes of an attribute in the trees, and whether the receiver is known to be of the class."""
-        for unit in self.resolver.trees.units(name, writes=name):
-            for scope in unit.all_inner() if unit.kind == "function" else _outside_functions(unit):
-                for write in scope.writes:
-                    if write.target.attr != name:
-                        continue
-                    values = self.resolver.infer(write.target.value)
-                    own = [value.scope for value in values if value.kind in ("instance", "class") and value.scope]
-                    if any(self.resolver.is_related(owner, each) for each in own):
-                        yield write, True
-                    elif not own and not any(value.kind in ("module", "external") for value in values) and self._may_own(write, owner):  # fmt: skip
-                        yield write, False
-
-    def _may_own(self, write: AttributeWrite, owner: Scope) -> bool:
-        """A receiver that is not known is only matched within the package."""
-        return write.scope.module.name.partition(".")[0] == owner.module.name.partition(".")[0]
-
-    def _keyed(self, name: str, owner: Scope) -> Iterator[tuple[ast.AST, ast.expr]]:
-        """``{"name": value}`` and ``f(name=value)`` in the same package, for long names that mean one thing."""
-        package = owner.module.name.partition(".")[0]
-        if len(name) < 9 or "_" not in name:
-            return
-        for unit in self.resolver.trees.units(name, keys=name):
-            if unit.module.name.partition(".")[0] != package:
-                continue
-            for node in walk(*unit.body) if unit.kind == "function" else _module_nodes(unit):
-                if isinstance(node, ast.Dict) and len(node.keys) <= 12 and isinstance(parent(node), (ast.Return, ast.Call, ast.Assign)):  # fmt: skip
-                    for key, value in zip(node.keys, node.values, strict=True):
-                        if isinstance(key, ast.Constant) and key.value == name:
-                            yield node, value
-                elif isinstance(node, ast.Call):
-                    for keyword in node.keywords:
-                        if keyword.arg == name and self._sets(node, owner):
-                            yield node, keyword.value
-
-    def _sets(self, call: ast.Call, owner: Scope) -> bool:
-        if last_name(call.func).startswith(("override", "update", "set", "replace", "declare")):
-            return True
-        return any(value.kind == "class" and value.scope is owner for value in self.resolver.infer(call.func))
-
     def _field_by_name(self, node: ast.Attribute, made: Node, cost: float) -> None:
         """The classes that own an attribute of that name, when they are few."""
         name, above = node.attr, parent(node)
@@ -714,9 +575,7 @@ class Slicer:
         if key in self._seen:
             made.below.append(Node("seen", f".{name}", node))
             return
-        if name not in self._owned_by:
-            self._owned_by[name] = self._owners(name)
-        owners = self._owned_by[name]
+        owners = self.ownership.owners(name)
         if owners is not None and 0 < len(owners) <= 4:
             step = self._seen[key] = self._new("by-name", f".{name}: {len(owners)} class(es) own this attribute", node)
             made.below.append(step)
@@ -726,27 +585,6 @@ class Slicer:
             made.kind = "unknown"
             many = "many" if owners is None else str(len(owners) or "no")
             made.note = f"what it belongs to is not known; {many} classes own .{name}"
-
-    def _owners(self, name: str) -> list[Scope] | None:
-        """The classes that own an attribute; None when there are too many to mean one."""
-        found: list[Scope] = []
-        candidates: list[tuple[Tree, str, str]] = []
-        trees, spelled = self.resolver.trees, spelling.owning(name)
-        if trees.holding(name, spelled=spelled, most=_MAX_OWNING_FILES) == _MAX_OWNING_FILES:
-            return None
-        for tree, path, facts in trees.facts_with(name, spelled=spelled):
-            declared = {each.qualname for each in facts.classes if name in each.members}
-            declared |= {unit.qualname.rpartition(".")[0] for unit in facts.functions if name in unit.writes and "." in unit.qualname}  # fmt: skip
-            candidates += [(tree, path, qualname) for qualname in declared]
-            if len(candidates) > _MAX_OWNERS:
-                # what the other files hold changes nothing
-                return None
-        for tree, path, qualname in candidates:
-            module = tree.module(path)
-            for scope in module.classes() if module else ():
-                if scope.qualname == qualname and (name in scope.declared or self.resolver.own_writes(scope, name)):
-                    found.append(scope)
-        return found
 
     # calls
 
@@ -946,49 +784,7 @@ class Slicer:
         self._control(found.node, step, cost + 1, context, weak=True)
 
     def _text(self, node: ast.AST) -> str:
-        return module_of(node).text(node, _TEXT) if "_scope" in node.__dict__ else ""
-
-
-def breadth_first(root: Node) -> Iterator[tuple[Node, tuple[Node, ...]]]:
-    """The nodes below a root, nearest first, each once, with the shortest path to it."""
-    seen: set[int] = set()
-    pending: list[tuple[Node, tuple[Node, ...]]] = [(root, ())]
-    at = 0
-    while at < len(pending):
-        node, path = pending[at]
-        at += 1
-        if id(node) not in seen:
-            seen.add(id(node))
-            yield node, path
-            pending += [(each, (*path, node)) for each in node.below]
-
-
-def writing_calls(unit: Scope, name: str) -> list[ast.Call]:
-    """The calls of a function that write a file whose path is an attribute: ``x.NAME.write_text()``, ``open(x.NAME, "w")``,
-    ``write_if_changed(x.NAME, text)``, also through a local name for it."""
-    aliases = {
-        target.id
-        for node in walk(*unit.body, into_functions=False)
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute) and node.value.attr == name
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-
-    def is_path(node: ast.expr | None) -> bool:
-        return (isinstance(node, ast.Attribute) and node.attr == name) or (isinstance(node, ast.Name) and node.id in aliases)  # fmt: skip
-
-    found = []
-    for call in unit.calls:
-        called = last_name(call.func)
-        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
-        modes = [each.value for each in (*call.args, *(kw.value for kw in call.keywords)) if isinstance(each, ast.Constant)]  # fmt: skip
-        if called == "open":
-            is_writing = any(isinstance(mode, str) and mode[:1] in ("w", "a", "x") for mode in modes)
-        else:
-            is_writing = called.startswith("write")
-        if is_writing and (is_path(receiver) or any(is_path(each) for each in call.args[:1])):
-            found.append(call)
-    return found
+        return module_of(node).text(node, LONGEST_TEXT) if "_scope" in node.__dict__ else ""
 
 
 def _is_told_whom(function: Scope) -> bool:
@@ -1003,19 +799,3 @@ def _fan_out(count: int) -> float:
 
 def _arguments(node: ast.Call) -> list[ast.expr]:
     return [*node.args, *(keyword.value for keyword in node.keywords)]
-
-
-def _outside_functions(unit: Scope) -> Iterator[Scope]:
-    """The scopes of a module's own code: itself and its classes."""
-    pending = [unit]
-    while pending:
-        scope = pending.pop()
-        yield scope
-        pending += [each for each in scope.inner if each.kind != "function"]
-
-
-def _module_nodes(unit: Scope) -> Iterator[ast.AST]:
-    """The nodes of a module's own code and of its classes, without the bodies of functions."""
-    for node in walk(*unit.module.tree.body):
-        if "_scope" in node.__dict__ and scope_of(node).unit().kind == "module":
-            yield node

@@ -40,7 +40,8 @@ from gpuwhy.source.roots import FedRoot, Root
 from gpuwhy.source.scopes import Scope as CodeScope
 from gpuwhy.source.scopes import children, module_of, parent, scope_of, statement_of
 from gpuwhy.source.silencing import Silencing
-from gpuwhy.source.slicing import MAX_NODES, MAX_RAISES, Border, Node, Slicer, breadth_first
+from gpuwhy.source.slice_nodes import Border, Node, breadth_first
+from gpuwhy.source.slicing import MAX_NODES, MAX_RAISES, Slicer
 from gpuwhy.source.trees import Tree, Trees, uncollected
 from gpuwhy.source.users import users_of_attribute, users_of_global
 from gpuwhy.source.whatif import what_ifs
