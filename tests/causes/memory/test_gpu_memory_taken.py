@@ -8,6 +8,7 @@ import pytest
 
 from gpuwhy.diagnosis import Judgement
 from gpuwhy.model.finding import Certainty, Finding
+from gpuwhy.remedies.ordering import order
 
 Judge = Callable[..., Judgement]
 Find = Callable[[Judgement, str], Finding]
@@ -188,3 +189,21 @@ def test_a_handle_that_cublas_cannot_make(judge_report: Judge, finding: Find) ->
     found = finding(judge_report(text), "gpu-memory-taken")
     assert found.certainty.value == "possible"
     assert "gpu_processes" in [each.key for each in found.missing]
+
+
+def test_little_in_use_asks_for_a_little_less(judge_report: Judge, finding: Find) -> None:
+    text = "ValueError: Free memory on device cuda:0 (21.40/23.99 GiB) on startup is less than desired GPU memory utilization (0.92, 22.08 GiB).\n"
+    found = finding(judge_report(text), "gpu-memory-taken")
+    assert (order(found.remedies)[0].name, order(found.remedies)[0].value) == ("--gpu-memory-utilization", "0.88")
+
+
+def test_no_fraction_answers_a_comparison_of_gpus(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "[2026-01-10 10:00:00] server_args=ServerArgs(model_path='m', mem_fraction_static=None, tp_size=2)\n"
+        "ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. min_per_gpu_memory=40.12, "
+        "local_gpu_memory=78.30, local_gpu_memory * 0.9=70.47\n"
+    )
+    found = finding(judge_report(text), "gpu-memory-taken")
+    assert "40.12" in found.title
+    assert "--mem-fraction-static" not in {each.name for each in found.remedies}
+    assert any("whatever the fraction" in each.why for each in found.not_remedies)

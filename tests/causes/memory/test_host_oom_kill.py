@@ -257,3 +257,40 @@ def test_near_miss_what_is_killed_after_the_engine_said_so(judge_report: Judge) 
 def test_run_times_of_other_languages(judge_report: Judge, line: str) -> None:
     first = judge_report(line + "\nAborted (core dumped)\n").findings[0]
     assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "command"),
+    [
+        ("vllm.service: Main process exited, code=killed, status=9/KILL\nvllm.service: Failed with result 'signal'.\n", "memory_limit_kills", "/proc/vmstat"),
+        ("vllm    vllm/vllm-openai:v0.19.0  \"python3\"   vllm      Exited (137) 5 minutes ago\n", "container.oom_killed", "docker inspect"),
+        ("    Last State:     Terminated\n      Reason:       Error\n      Exit Code:    137\n", "container.oom_killed", "kubectl get pod"),
+        ("(EngineCore pid=80) INFO Starting to load model m...\nRuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_DP0': -9}\n", "memory_limit_kills", "/proc/vmstat"),
+    ],
+)  # fmt: skip
+def test_an_exit_status_alone_names_what_decides(judge_report: Judge, finding: Find, text: str, key: str, command: str) -> None:  # fmt: skip
+    found = finding(judge_report(text), "host-oom-kill")
+    assert found.certainty is Certainty.POSSIBLE
+    asked = {each.key: each.command for each in found.missing}
+    assert next(iter(asked)) == "kernel_log"
+    assert command in asked[key]
+
+
+def test_the_limit_that_was_reached_is_the_bound_of_the_new_one(judge_report: Judge, finding: Find) -> None:
+    kernel = (
+        "memory: usage 268435456kB, limit 268435456kB, failcnt 103\n"
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=docker-abc.scope,oom_memcg=/system.slice/docker-abc.scope,task=python3,pid=4321,uid=0\n"
+        "Memory cgroup out of memory: Killed process 4321 (python3) total-vm:900000000kB, anon-rss:32000000kB, file-rss:2000000kB, shmem-rss:1000kB\n"
+    )
+    found = finding(judge_report(kernel), "host-oom-kill")
+    assert {each.name: each.value for each in found.remedies}["memory limit"] == ">256Gi"
+    pod = "    Last State:     Terminated\n      Reason:       OOMKilled\n      Exit Code:    137\n    Limits:\n      memory:          64Gi\n"
+    found = finding(judge_report(pod), "host-oom-kill")
+    assert {each.name: each.value for each in found.remedies}["resources.limits.memory"] == ">64Gi"
+
+
+def test_files_in_memory_are_moved_out_of_it(judge_report: Judge, finding: Find) -> None:
+    text = "Out of memory: Killed process 4321 (VLLM::Worker) total-vm:190000000kB, anon-rss:6000000kB, file-rss:2000kB, shmem-rss:210000000kB\n"
+    found = finding(judge_report(text), "host-oom-kill")
+    first = order(found.remedies)[0]
+    assert (first.name, first.value) == ("checkpoint", "on a disk, not on tmpfs or /dev/shm")
