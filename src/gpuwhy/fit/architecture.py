@@ -6,18 +6,26 @@ takes for fields that are left out (``knowledge/config_defaults.py``). Whatever 
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from msgspec import Struct
 
-from gpuwhy.fit.fields import Fields
+from gpuwhy.fit.fields import Fields, Sections
+from gpuwhy.fit.layers import EXPERT_COUNTS, MOST_LAYERS, WIDEST, Layer, expert_count, read_layers
 from gpuwhy.fit.quantization import Quantization, plain_format, read_quantization
+from gpuwhy.fit.states import State, read_state
+from gpuwhy.fit.towers import Tower, read_towers
 from gpuwhy.knowledge import config_defaults
 from gpuwhy.knowledge.model_architectures import normalised
 
-MOST_LAYERS = 2000
-_WIDEST = 10**7
-_TEXT_SECTIONS = ("text_config", "llm_config", "language_config", "thinker_config", "language_model_config", "text_model")  # fmt: skip
+_TEXT_SECTIONS = ("text_config", "llm_config", "language_config", "thinker_config", "language_model_config", "text_model", "llm_cfg")  # fmt: skip
+_PARTS = ("ffn_config", "attn_config", "moe")
+"""Of DBRX and MPT, and of Mistral's own params.json."""
+_UNLOADED = ("talker_config", "token2wav_config", "code2wav_config", "speech_lora", "vision_lora")
+"""Parts of a checkpoint that the engines leave in the files: what speaks, and adapters."""
+_WITH_HEAD = re.compile(r"(?:LMHead|Chat|ChatGLM|GLM|DoubleHeads)Model\Z")
+_WITHOUT_HEAD = re.compile(r"(?:Model|For(?:SequenceClassification|TokenClassification|RewardModel|ProcessRewardModel|TextEncoding))\Z")  # fmt: skip
 
 
 class Mla(Struct, frozen=True):
@@ -37,15 +45,6 @@ class Indexer(Struct, frozen=True):
     head_dim: int
 
 
-class State(Struct, frozen=True):
-    """Mamba or linear attention: a state of fixed size per request, in elements per layer; its weights."""
-
-    convolution: int
-    recurrent: int
-    parameters: int
-    is_recurrent_in_float32: bool = False
-
-
 class Experts(Struct, frozen=True):
     """``shared`` is the width of all shared experts together; 0 for none."""
 
@@ -53,25 +52,19 @@ class Experts(Struct, frozen=True):
     per_token: int
     width: int
     shared: int
+    latent: int = 0
+    """The width that they work on, where the hidden state is narrowed for them; 0: the hidden size."""
 
 
-class Tower(Struct, frozen=True):
-    """An encoder of images or sounds with what leads from it to the text."""
+class PerLayer(Struct, frozen=True):
+    """Gemma 3n and 4: an embedding of its own for each layer, and what joins it."""
 
-    kind: str
-    layers: int
     width: int
-    inner: int
-    is_gated: bool
-    is_moon: bool = False
-    """Written with the vt_ fields of MoonViT: the engines shard its attention only."""
-
-
-class Layer(Struct, frozen=True):
-    """``mixer``: full, sliding, state or none; ``feed``: experts, dense or none."""
-
-    mixer: str
-    feed: str
+    vocabulary: int
+    streams: int
+    """Hidden states side by side (AltUp); 1 for one."""
+    rank: int
+    """Of the learned residual (Laurel); 0 for none."""
 
 
 class Architecture(Struct, frozen=True, kw_only=True):
@@ -94,6 +87,18 @@ class Architecture(Struct, frozen=True, kw_only=True):
     is_chunked: bool
     """Its sliding layers attend within chunks (Llama 4), which vLLM keeps whole."""
     has_output_gate: bool
+    has_head: bool
+    """Not: an embedding or reward model, whose checkpoint ends with the last layer."""
+    query_rank: int | None
+    """Of queries that are made in two steps (Step 3)."""
+    attention_width: int | None
+    """What the attention reads, where that is not the hidden size (Zamba 2)."""
+    adapter_rank: int
+    """Of what tells apart the uses of a shared MLP (Zamba 2); 0 for none."""
+    positions: int
+    """Learned positions; 0 for none."""
+    is_encoder: bool
+    per_layer: PerLayer | None
     mla: Mla | None
     indexer: Indexer | None
     state: State | None
@@ -109,6 +114,8 @@ class Architecture(Struct, frozen=True, kw_only=True):
     draft_vocabulary: int | None
     target_hidden: int | None
     """Of an EAGLE draft: the width of the model that it drafts for."""
+    has_unloaded: bool
+    """The checkpoint holds parts that no engine loads."""
     missing: tuple[str, ...]
     """What is not known, each with what follows from it."""
 
@@ -117,17 +124,27 @@ class Architecture(Struct, frozen=True, kw_only=True):
 
     @property
     def attention_layers(self) -> int:
-        return sum(layer.mixer in ("full", "sliding") for layer in self.layers)
+        return sum(layer.is_attending for layer in self.layers)
+
+    def row_widths(self, layer: Layer) -> tuple[int, int]:
+        """Of one head's key and value in a layer."""
+        head = layer.head_dim or self.head_dim or 0
+        if layer.value_dim:
+            return head, layer.value_dim
+        # what a layer says of its keys holds for its values, unless those of the model differ
+        follows = layer.head_dim is not None and self.value_dim == self.head_dim
+        return head, head if follows else self.value_dim or 0
 
     @property
     def is_complete(self) -> bool:
         """Whether everything is known that weights and cache are computed from."""
         if not (self.hidden and self.vocabulary and self.layers):
             return False
-        kinds = {layer.mixer for layer in self.layers} | {layer.feed for layer in self.layers}
-        if kinds & {"full", "sliding"} and not (self.heads and (self.head_dim or self.mla)):
+        if self.attention_layers and not (self.heads and (self.head_dim or self.mla)):
             return False
-        return not ("experts" in kinds and not self.experts) and not ("state" in kinds and not self.state)
+        has_states = any(layer.mixer == "state" or layer.has_state for layer in self.layers)
+        has_experts = any(layer.feed == "experts" for layer in self.layers)
+        return not (has_experts and not self.experts) and not (has_states and not self.state)
 
     @property
     def is_multimodal(self) -> bool:
@@ -144,27 +161,28 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
     whole = Fields(config, complaints)
     text = _text_section(whole)
     model_type = normalised(text.text("model_type") or whole.text("model_type") or _class_of(whole))
-    fields = _Sections((text, whole), config_defaults.defaults_of(model_type), complaints)
+    defaults = config_defaults.defaults_of(model_type) if text is whole else config_defaults.nested_defaults_of(model_type)  # fmt: skip
+    fields = Sections((text, *(text.section(part) for part in _PARTS), whole), defaults, complaints)
     missing: list[str] = []
     if whole.is_empty:
         missing.append("config.json holds no fields: neither weights nor cache can be computed from it")
-    layers_number = _wanted(fields, missing, "the number of layers", ("num_hidden_layers", "n_layer", "num_layers", "n_layers"), MOST_LAYERS)  # fmt: skip
-    hidden = _wanted(fields, missing, "the hidden size", ("hidden_size", "n_embd", "d_model", "dim", "hidden_dim"), _WIDEST)  # fmt: skip
-    vocabulary = _wanted(fields, missing, "the vocabulary", ("vocab_size", "padded_vocab_size"), _WIDEST)
-    heads = fields.count("num_attention_heads", "n_head", "n_heads", "num_heads", largest=_WIDEST)
-    mla = _mla(fields)
-    kinds = _layers(fields, layers_number or 0)
-    kv_heads = fields.count("num_key_value_heads", "n_kv_heads", "num_kv_heads", "multi_query_group_num", "n_head_kv", largest=_WIDEST)  # fmt: skip
-    head_dim = fields.count("head_dim", "kv_channels", "attention_head_dim", "qk_head_dim", largest=_WIDEST)
-    if heads is None and any(layer.mixer in ("full", "sliding") for layer in kinds):
+    layers_number = _wanted(fields, missing, "the number of layers", (*_decoders("layers", fields), "num_hidden_layers", "n_layer", "num_layers", "n_layers", "num_transformer_layers"), MOST_LAYERS)  # fmt: skip
+    hidden = _wanted(fields, missing, "the hidden size", ("hidden_size", "n_embd", "d_model", "dim", "n_embed", "model_dim", "hidden_dim"), WIDEST)  # fmt: skip
+    vocabulary = _wanted(fields, missing, "the vocabulary", ("vocab_size", "padded_vocab_size"), WIDEST)
+    is_encoder = config_defaults.is_encoder(model_type)
+    kinds = read_layers(fields, layers_number or 0, is_encoder)
+    attends = any(layer.is_attending for layer in kinds)
+    heads = _heads(fields, kinds) if attends else None
+    head_dim = fields.count("head_dim", "kv_channels", "attention_head_dim", "qk_head_dim", largest=WIDEST)
+    if heads is None and attends:
         missing.append("the number of attention heads is not known: weights and cache of the attention are left out")
     if head_dim is None and hidden and heads:
         head_dim = max(1, hidden // heads)
     if heads and hidden and head_dim and heads * head_dim > 64 * hidden:
         missing.append(f"{heads} heads of {head_dim} do not go with a hidden size of {hidden}: one of them is wrong")
-    experts = _experts(fields, missing)
-    inner = fields.count("intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_hidden_size", "d_ff", "ffn_dim", largest=_WIDEST)  # fmt: skip
-    if inner is None and any(layer.feed == "dense" for layer in kinds):
+    experts = _experts(fields, hidden, missing) if any(layer.feed == "experts" for layer in kinds) else None
+    inner = _inner(fields, hidden, model_type)
+    if inner is None and any(layer.feed == "dense" and not layer.inner for layer in kinds):
         inner = 4 * hidden if hidden else None
         missing.append("intermediate_size is not known" + (": four times the hidden size is taken" if hidden else ""))
     dtype = plain_format(fields.text("torch_dtype", "dtype")) or plain_format("bfloat16")
@@ -175,11 +193,13 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
         quantized = read_quantization(Fields({"quantization_config": _modelopt_file(quantization)}, complaints), dtype)
     if quantized.complaint:
         missing.append(quantized.complaint + ": its weights are counted as if they were not quantised")
-    context = fields.count("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "model_max_length", "max_seq_len", largest=10**9)  # fmt: skip
-    window = fields.count("sliding_window", "sliding_window_size", "attention_chunk_size", largest=10**9)
+    mla = _mla(fields)
+    context = fields.count("max_position_embeddings", "n_positions", "max_sequence_length", "seq_length", "model_max_length", "max_seq_len", "max_target_positions", "max_context_length", largest=10**9)  # fmt: skip
+    window = fields.count("sliding_window", "sliding_window_size", "attention_chunk_size", "window_size", largest=10**9)
     rows, width = _rotary(fields, context, head_dim, mla, any(layer.mixer == "sliding" for layer in kinds))
-    state = _state(fields, hidden)
-    if state is None and any(layer.mixer == "state" for layer in kinds):
+    has_positions = config_defaults.has_learned_positions(model_type)
+    state = read_state(fields, hidden) if any(layer.mixer == "state" or layer.has_state for layer in kinds) else None
+    if state is None and any(layer.mixer == "state" or layer.has_state for layer in kinds):
         missing.append("the size of the states of its linear layers is not known: they are left out")
     missing.extend(complaints)
     return Architecture(
@@ -189,9 +209,9 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
         vocabulary=vocabulary,
         layers=kinds,
         heads=heads,
-        kv_heads=kv_heads or heads,
+        kv_heads=_kv_heads(fields, kinds) or heads,
         head_dim=head_dim,
-        value_dim=fields.count("v_head_dim", "value_head_dim", largest=_WIDEST) or head_dim,
+        value_dim=fields.count("v_head_dim", "value_head_dim", largest=WIDEST) or head_dim,
         inner=inner,
         is_gated=not config_defaults.has_plain_mlp(model_type)
         and fields.text("mlp_hidden_act", "hidden_act") not in ("relu2", "gelu_new"),
@@ -200,55 +220,32 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
         window=window if any(layer.mixer == "sliding" for layer in kinds) else None,
         is_chunked="attention_chunk_size" in fields,
         has_output_gate=bool(fields.flag("attn_output_gate")),
+        has_head=text is not whole or (not is_encoder and _has_head(whole)),
+        query_rank=fields.count("share_q_dim", largest=WIDEST),
+        attention_width=fields.count("attention_hidden_size", largest=WIDEST),
+        adapter_rank=(fields.count("adapter_rank", largest=WIDEST) or 0)
+        if fields.flag("use_shared_mlp_adapter")
+        else 0,
+        positions=min(context or 0, 10**7) if has_positions else 0,
+        is_encoder=is_encoder,
+        per_layer=_per_layer(fields),
         mla=mla,
         indexer=_indexer(fields),
         state=state,
         experts=experts,
-        towers=_towers(whole),
+        towers=read_towers(whole, model_type),
         quantization=quantized,
         predicting_layers=fields.count(
             "num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_num_layers", "num_mtp_modules", largest=64
         )
         or 0,
-        rotary_rows=rows,
-        rotary_width=width,
-        draft_vocabulary=fields.count("draft_vocab_size", largest=_WIDEST),
-        target_hidden=fields.count("target_hidden_size", largest=_WIDEST),
+        rotary_rows=0 if has_positions else rows,
+        rotary_width=0 if has_positions else width,
+        draft_vocabulary=fields.count("draft_vocab_size", largest=WIDEST),
+        target_hidden=fields.count("target_hidden_size", largest=WIDEST),
+        has_unloaded=any(name in whole for name in _UNLOADED),
         missing=tuple(dict.fromkeys(missing)),
     )
-
-
-class _Sections:
-    """The same questions to several sections, then to the defaults of the class; the first answer counts."""
-
-    def __init__(self, sections: tuple[Fields, ...], defaults: dict[str, Any], complaints: list[str]) -> None:
-        self._all = (*sections, Fields(defaults, complaints))
-
-    def count(self, *names: str, largest: int = _WIDEST, zero: bool = False) -> int | None:
-        return next(
-            (n for each in self._all if (n := each.count(*names, largest=largest, zero=zero)) is not None), None
-        )
-
-    def number(self, *names: str) -> float | None:
-        return next((n for each in self._all if (n := each.number(*names)) is not None), None)
-
-    def text(self, *names: str) -> str:
-        return next((text for each in self._all if (text := each.text(*names))), "")
-
-    def flag(self, *names: str) -> bool | None:
-        return next((flag for each in self._all if (flag := each.flag(*names)) is not None), None)
-
-    def items(self, *names: str) -> tuple[Any, ...]:
-        return next((items for each in self._all if (items := each.items(*names))), ())
-
-    def indices(self, *names: str) -> frozenset[int]:
-        return next((found for each in self._all if (found := each.indices(*names))), frozenset())
-
-    def section(self, *names: str) -> Fields:
-        return next((s for each in self._all if not (s := each.section(*names)).is_empty), Fields({}))
-
-    def __contains__(self, name: str) -> bool:
-        return any(name in each for each in self._all)
 
 
 def _text_section(whole: Fields) -> Fields:
@@ -269,14 +266,14 @@ def _modelopt_file(content: dict[Any, Any]) -> dict[Any, Any]:
     return {"quant_method": "modelopt", **(inner if isinstance(inner, dict) else content)}
 
 
-def _wanted(fields: _Sections, missing: list[str], what: str, names: tuple[str, ...], largest: int) -> int | None:
+def _wanted(fields: Sections, missing: list[str], what: str, names: tuple[str, ...], largest: int) -> int | None:
     found = fields.count(*names, largest=largest)
     if found is None:
         missing.append(f"{what} ({names[0]}) is not known: what depends on it is left out")
     return found
 
 
-def _mla(fields: _Sections) -> Mla | None:
+def _mla(fields: Sections) -> Mla | None:
     rank = fields.count("kv_lora_rank")
     if rank is None:
         return None
@@ -289,199 +286,103 @@ def _mla(fields: _Sections) -> Mla | None:
     )
 
 
-def _indexer(fields: _Sections) -> Indexer | None:
+def _indexer(fields: Sections) -> Indexer | None:
     width = fields.count("index_head_dim")
     return Indexer(fields.count("index_n_heads") or 1, width) if width else None
 
 
-def _experts(fields: _Sections, missing: list[str]) -> Experts | None:
-    count = fields.count("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts", "num_moe_experts", largest=10**5)  # fmt: skip
-    if count is None or count < 2:
+def _decoders(what: str, fields: Sections) -> tuple[str, ...]:
+    """Names of fields of a model that has an encoder and a decoder, of which the decoder is the text model."""
+    return (f"decoder_{what}",) if "decoder_layers" in fields and "encoder_layers" in fields else ()
+
+
+def _heads(fields: Sections, layers: tuple[Layer, ...]) -> int | None:
+    names = (*_decoders("attention_heads", fields), "num_attention_heads", "n_head", "n_heads", "num_heads")
+    return fields.count(*names, largest=WIDEST) or max((layer.heads or 0 for layer in layers), default=0) or None
+
+
+def _kv_heads(fields: Sections, layers: tuple[Layer, ...]) -> int | None:
+    own = fields.count("n_head_kv", "kv_n_heads", largest=WIDEST)
+    if own is None and fields.flag("multi_query") and not fields.flag("new_decoder_architecture"):
+        # Falcon 7B: one head, whatever num_kv_heads says
+        return 1
+    named = fields.count("num_key_value_heads", "n_kv_heads", "num_kv_heads", "multi_query_group_num", "num_attention_groups", largest=WIDEST)  # fmt: skip
+    return own or named or max((layer.kv_heads or 0 for layer in layers), default=0) or None
+
+
+def _inner(fields: Sections, hidden: int | None, model_type: str) -> int | None:
+    """The width of the dense MLP."""
+    narrow = fields.count("shared_intermediate_size", largest=WIDEST) if not expert_count(fields) else None
+    names = (*_decoders("ffn_dim", fields), "intermediate_size_mlp", "intermediate_size", "n_inner", "ffn_hidden_size", "d_ff", "ffn_dim", "block_ff_dim")  # fmt: skip
+    # of Mistral's params.json, where the hidden size is called dim
+    found = narrow or fields.count(*names, *(("hidden_dim",) if "dim" in fields else ()), largest=WIDEST)
+    if found and config_defaults.has_joint_width(model_type):
+        return max(1, found // 2)
+    if found and fields.flag("block_auto_adjust_ff_dim"):
+        step = fields.count("block_multiple_of", largest=WIDEST) or 256
+        return -(-int(2 * found / 3 * (fields.number("block_ffn_dim_multiplier") or 1.0)) // step) * step
+    if found is None and hidden and config_defaults.has_plain_mlp(model_type):
+        return round(hidden * min(fields.number("expansion_ratio") or 4.0, 64.0))
+    return found
+
+
+def _has_head(whole: Fields) -> bool:
+    name = _class_of(whole)
+    return bool(_WITH_HEAD.search(name)) or not _WITHOUT_HEAD.search(name)
+
+
+def _per_layer(fields: Sections) -> PerLayer | None:
+    width = fields.count("hidden_size_per_layer_input", largest=WIDEST, zero=True)
+    vocabulary = fields.count("vocab_size_per_layer_input", largest=WIDEST)
+    if not width or not vocabulary:
         return None
-    width = fields.count(
-        "moe_intermediate_size", "moe_ffn_hidden_size", "expert_intermediate_size", "intermediate_size"
-    )
+    return PerLayer(width, vocabulary, fields.count("altup_num_inputs", largest=64) or 1, fields.count("laurel_rank", largest=WIDEST) or 0)  # fmt: skip
+
+
+def _experts(fields: Sections, hidden: int | None, missing: list[str]) -> Experts | None:
+    count = expert_count(fields)
+    named = ("moe_intermediate_size", "moe_ffn_hidden_size", "expert_intermediate_size", "expert_ffn_hidden_size", "expert_hidden_dim")  # fmt: skip
+    counts, widths = fields.each(*EXPERT_COUNTS), fields.each("moe_intermediate_size")
+    first = next((width for width in widths if width), None)
+    if first and 1 < len(counts) == len(widths):
+        # ERNIE's models of images: experts of two widths
+        width: int | None = round(sum((number or 0) * (each or 0) for number, each in zip(counts, widths, strict=True)) / max(1, count))  # fmt: skip
+    else:
+        width = fields.count(*named, largest=WIDEST)
+        width = width or fields.count("intermediate_size", "ffn_hidden_size", "hidden_dim", largest=WIDEST)
     if width is None:
         missing.append("moe_intermediate_size is not known: the experts are left out")
         return None
-    shared_count = fields.count("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", largest=1000) or 0
-    shared = fields.count("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size")  # fmt: skip
-    total = (shared * max(1, shared_count) if shared else shared_count * width) or 0
-    per_token = fields.count("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k", "num_selected_experts", largest=10**5)  # fmt: skip
-    return Experts(count, per_token or 1, width, total)
-
-
-def _layers(fields: _Sections, number: int) -> tuple[Layer, ...]:
-    pattern = fields.text("hybrid_override_pattern")
-    if pattern and number:
-        return _from_pattern(pattern, number)
-    mixers = _mixers(fields, number)
-    feeds = _feeds(fields, number)
-    return tuple(Layer(mixer, feed) for mixer, feed in zip(mixers, feeds, strict=True))
-
-
-def _from_pattern(pattern: str, number: int) -> tuple[Layer, ...]:
-    """``M-M*E``: of Nemotron-H, where each layer is one thing only."""
-    kinds = {"M": Layer("state", "none"), "*": Layer("full", "none"), "-": Layer("none", "dense"), "E": Layer("none", "experts")}  # fmt: skip
-    return tuple(kinds.get(letter, Layer("full", "dense")) for letter in pattern[:number])
-
-
-_MIXERS = {"full_attention": "full", "attention": "full", "full": "full", "global": "full", "sliding_attention": "sliding", "sliding": "sliding", "local": "sliding", "chunked_attention": "sliding", "linear_attention": "state", "mamba": "state", "mamba2": "state", "recurrent": "state", "conv": "state", "linear": "state", "kda": "state", "gdn": "state", "lightning": "state"}  # fmt: skip
-
-
-def _mixers(fields: _Sections, number: int) -> list[str]:
-    named = fields.items("layer_types", "layers_block_type", "block_types", "attention_types")
-    if len(named) >= number > 0 and all(isinstance(each, str) for each in named[:number]):
-        return [_MIXERS.get(each.lower(), "full") for each in named[:number]]
-    coded = fields.items("attn_type_list", "hybrid_layer_pattern")
-    if len(coded) >= number > 0 and all(each in (0, 1) for each in coded[:number]):
-        # MiniMax: 0 is its linear attention; MiMo: 1 is a sliding layer
-        other = {0: "state", 1: "full"} if fields.items("attn_type_list") else {0: "full", 1: "sliding"}
-        return [other[each] for each in coded[:number]]
-    linear = fields.section("linear_attn_config")
-    if linear.indices("kda_layers", "linear_layers"):
-        # Kimi Linear counts from one
-        states = linear.indices("kda_layers", "linear_layers")
-        return ["state" if index + 1 in states else "full" for index in range(number)]
-    attention = fields.indices("attn_layer_indices", "full_attn_idxs")
-    if attention and "mamba_d_state" in fields:
-        return ["full" if index in attention else "state" for index in range(number)]
-    period = fields.count("attn_layer_period", largest=MOST_LAYERS)
-    if period:
-        offset = fields.count("attn_layer_offset", zero=True, largest=MOST_LAYERS) or 0
-        return ["full" if index % period == offset else "state" for index in range(number)]
-    interval = fields.count("full_attention_interval", largest=MOST_LAYERS)
-    if interval and "linear_num_value_heads" in fields:
-        return ["full" if (index + 1) % interval == 0 else "state" for index in range(number)]
-    if not _has_attention(fields):
-        return ["state"] * number
-    return _sliding_mixers(fields, number)
-
-
-def _has_attention(fields: _Sections) -> bool:
-    """A pure Mamba model names a state and no attention."""
-    return fields.count("num_attention_heads", "n_head", "n_heads", "num_heads", "kv_lora_rank") is not None or not any(
-        name in fields for name in ("state_size", "ssm_state_size", "d_state")
+    per_token = fields.count("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "moe_k", "top_k_experts", "num_selected_experts", largest=10**5)  # fmt: skip
+    return Experts(
+        count=count,
+        per_token=per_token or 1,
+        width=width,
+        shared=_shared_width(fields, first or width, hidden or 0),
+        latent=fields.count("moe_latent_size", largest=WIDEST) or 0,
     )
 
 
-def _sliding_mixers(fields: _Sections, number: int) -> list[str]:
-    chunk = fields.count("attention_chunk_size", largest=10**9)
-    rotary = fields.items("no_rope_layers")
-    if chunk and len(rotary) >= number > 0:
-        return ["sliding" if each == 1 else "full" for each in rotary[:number]]
-    if chunk and "interleave_moe_layer_step" in fields:
-        return ["full" if (index + 1) % 4 == 0 else "sliding" for index in range(number)]
-    every = fields.count("sliding_window_pattern", "_sliding_window_pattern", largest=MOST_LAYERS)
-    if fields.count("sliding_window", largest=10**9) and every and every > 1:
-        return ["full" if (index + 1) % every == 0 else "sliding" for index in range(number)]
-    window, context = (fields.count(name, largest=10**9) for name in ("sliding_window", "max_position_embeddings"))
-    is_used = fields.flag("use_sliding_window") is not False and not (context and window and window >= context)
-    if window and is_used and not every:
-        first = fields.count("max_window_layers", zero=True, largest=MOST_LAYERS) or 0
-        return ["sliding" if index >= first else "full" for index in range(number)]
-    return ["full"] * number
-
-
-def _feeds(fields: _Sections, number: int) -> list[str]:
-    if (fields.count("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts", "num_moe_experts", largest=10**5) or 0) < 2:  # fmt: skip
-        return ["dense"] * number
-    named = fields.items("mlp_layer_types")
-    if len(named) >= number > 0:
-        return ["experts" if each in ("sparse", "moe", "experts") else "dense" for each in named[:number]]
-    frequencies = fields.items("moe_layer_freq")
-    if len(frequencies) >= number > 0:
-        return ["experts" if each else "dense" for each in frequencies[:number]]
-    chosen = fields.indices("moe_layers", "moe_layers_enum")
-    if chosen:
-        return ["experts" if index in chosen else "dense" for index in range(number)]
-    first = fields.count("first_k_dense_replace", "first_dense_layers", zero=True, largest=MOST_LAYERS) or 0
-    step = fields.count("moe_layer_freq", "decoder_sparse_step", "interleave_moe_layer_step", "expert_layer_period", "moe_layer_interval", largest=MOST_LAYERS) or 1  # fmt: skip
-    offset = fields.count("expert_layer_offset", zero=True, largest=MOST_LAYERS)
-    dense = fields.indices("mlp_only_layers")
-    phase = offset if offset is not None else (0 if "moe_layer_freq" in fields else step - 1)
-    return [
-        "experts" if index >= first and index % step == phase and index not in dense else "dense"
-        for index in range(number)
-    ]
-
-
-def _state(fields: _Sections, hidden: int | None) -> State | None:
-    """Elements of the state per request and layer, and the weights of such a layer."""
-    width = hidden or 0
-    value_heads = fields.count("linear_num_value_heads", largest=10**5)
-    if value_heads:
-        key_heads = fields.count("linear_num_key_heads", largest=10**5) or value_heads
-        key_dim = key_heads * (fields.count("linear_key_head_dim", largest=10**5) or 128)
-        value_dim = value_heads * (fields.count("linear_value_head_dim", largest=10**5) or 128)
-        kernel = fields.count("linear_conv_kernel_dim", largest=1000) or 4
-        mixed = 2 * key_dim + value_dim
-        weights = width * (2 * key_dim + 2 * value_dim + 2 * value_heads) + mixed * kernel + value_dim * width
-        return State(mixed * (kernel - 1), value_dim * (key_dim // key_heads), weights, True)
-    linear = fields.section("linear_attn_config")
-    if not linear.is_empty:
-        return _delta_state(linear, width)
-    return _mamba_state(fields, width)
-
-
-def _delta_state(linear: Fields, width: int) -> State | None:
-    heads, size = linear.count("num_heads", largest=10**5), linear.count("head_dim", largest=10**5)
-    if not heads or not size:
-        return None
-    inner, kernel = heads * size, linear.count("short_conv_kernel_size", largest=1000) or 4
-    weights = 4 * width * inner + 2 * (width * size + size * inner) + width * heads + 3 * inner * kernel
-    return State(3 * inner * (kernel - 1), inner * size, weights, True)
-
-
-def _mamba_state(fields: _Sections, width: int) -> State | None:
-    size = fields.count("ssm_state_size", "mamba_d_state", "state_size", "d_state", largest=10**5)
-    if not size:
-        return None
-    kernel = fields.count("conv_kernel", "mamba_d_conv", "d_conv", largest=1000) or 4
-    heads = fields.count("mamba_num_heads", "mamba_n_heads", largest=10**5)
-    if heads:
-        head = fields.count("mamba_head_dim", "mamba_d_head", largest=10**5) or 64
-        inner, groups = heads * head, fields.count("n_groups", "mamba_n_groups", largest=10**5) or 1
-        mixed = inner + 2 * groups * size
-        return State(
-            mixed * (kernel - 1), inner * size, width * (inner + mixed + heads) + mixed * kernel + inner * width
-        )
-    inner = width * (fields.count("expand", "mamba_expand", largest=1000) or 2)
-    rank = fields.count("mamba_dt_rank", "time_step_rank", largest=_WIDEST) or max(1, width // 16)
-    weights = width * 2 * inner + inner * (kernel + rank + 2 * size) + rank * inner + inner * size + inner * width
-    return State(inner * (kernel - 1), inner * size, weights)
-
-
-def _towers(whole: Fields) -> tuple[Tower, ...]:
-    # omni models keep their towers one level down
-    holders = (whole, whole.section("thinker_config"))
-    found = []
-    for kind, names in (("vision", ("vision_config", "visual", "vision_tower_config", "vit_config")), ("audio", ("audio_config", "audio_encoder_config"))):  # fmt: skip
-        section = next((s for holder in holders if not (s := holder.section(*names)).is_empty), None)
-        tower = _tower(kind, section) if section is not None else None
-        if tower:
-            found.append(tower)
-    return tuple(found)
-
-
-def _tower(kind: str, section: Fields) -> Tower | None:
-    layers = section.count("vt_num_hidden_layers", "num_hidden_layers", "depth", "layers", "encoder_layers", "n_layers", "num_layers", largest=MOST_LAYERS)  # fmt: skip
-    width = section.count("vt_hidden_size", "embed_dim", "hidden_size", "width", "d_model", largest=10**6)
-    if "depth" in section and "embed_dim" not in section:
-        width = section.count("hidden_size", largest=10**6) or width
-    if layers is None or width is None:
-        # the class defaults of CLIP-like towers are large ones
-        return Tower(kind, layers or 27, width or 1152, 4304, is_gated=False)
-    ratio = section.number("mlp_ratio")
-    inner = section.count("vt_intermediate_size", "intermediate_size", "encoder_ffn_dim", largest=10**7)
-    if inner is None:
-        inner = round(width * min(ratio or 4.0, 64.0))
-    gated = section.text("hidden_act", "hidden_activation") in ("silu", "swiglu") or "PixtralVision" in section.text("architectures")  # fmt: skip
-    return Tower(kind, layers, width, inner, gated or section.text("model_type") == "pixtral", "vt_hidden_size" in section)  # fmt: skip
+def _shared_width(fields: Sections, width: int, hidden: int) -> int:
+    """Of all that every token passes beside the experts chosen for it."""
+    count = fields.count("n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert", largest=1000) or 0  # fmt: skip
+    each = fields.count("shared_expert_intermediate_size", "moe_shared_expert_intermediate_size", "shared_intermediate_size", largest=WIDEST)  # fmt: skip
+    whole = fields.count("share_expert_dim", largest=WIDEST)
+    if each:
+        return each * max(1, count)
+    if whole:
+        return whole
+    if "expert_ffn_hidden_size" in fields or fields.flag("residual_moe") or fields.flag("enable_moe_block"):
+        # LongCat, Grok 2, Gemma 4: an MLP of the usual width
+        return fields.count("ffn_hidden_size", "intermediate_size", largest=WIDEST) or 0
+    if fields.flag("use_residual"):
+        # Arctic: one of the hidden size
+        return hidden
+    return count * width
 
 
 def _rotary(
-    fields: _Sections, context: int | None, head_dim: int | None, mla: Mla | None, is_hybrid: bool
+    fields: Sections, context: int | None, head_dim: int | None, mla: Mla | None, is_hybrid: bool
 ) -> tuple[int, int]:
     """Rows and columns of the tables of cosines and sines, which both engines keep in the dtype of the model.
 

@@ -11,6 +11,7 @@ LARGEST = 10**9
 _NUMBER = re.compile(r"\s{0,9}(\d{1,12})(?:\.0{1,9})?\s{0,9}", re.ASCII)
 _MOST_ITEMS = 4096
 _LONGEST_TEXT = 300
+_LONGEST_LIST = 20_000
 
 
 class Fields:
@@ -33,10 +34,10 @@ class Fields:
             value = self._values.get(name)
             if value is None:
                 continue
-            number = _whole(value)
+            number = _same_for_all(value) if isinstance(value, list | tuple) else _whole(value)
             if number is not None and (0 if zero else 1) <= number <= largest:
                 return number
-            if not (number == 0 and not zero):
+            if not (number == 0 and not zero) and not _is_per_layer(value):
                 self.complain(name, value)
         return None
 
@@ -82,12 +83,18 @@ class Fields:
                 return tuple(value[:_MOST_ITEMS])
         return ()
 
+    def each(self, *names: str) -> tuple[int | None, ...]:
+        """A list with one number per layer; None where there is none. Empty for no list."""
+        return tuple(_whole(value) for value in self.items(*names))
+
     def texts(self, *names: str) -> tuple[str, ...]:
         return tuple(each for each in self.items(*names) if isinstance(each, str) and len(each) <= _LONGEST_TEXT)
 
     def indices(self, *names: str) -> frozenset[int]:
-        """Numbers of layers."""
-        found = (_whole(each) for each in self.items(*names))
+        """Numbers of layers, in a list or as text (``"4,5,6"``)."""
+        written = next((text for name in names if isinstance(text := self._values.get(name), str)), "")
+        listed = self.items(*names) or (written[:_LONGEST_LIST].split(",") if "," in written else ())
+        found = (_whole(each) for each in listed)
         return frozenset(each for each in found if each is not None and each < _MOST_ITEMS)
 
     def section(self, *names: str) -> Fields:
@@ -125,6 +132,17 @@ def _shown(value: Any) -> str:
     return repr(value)[:60]
 
 
+def _same_for_all(values: Any) -> int | None:
+    """Of a list with one number per layer: that number, when it is the same for all."""
+    found = {_whole(value) for value in values[:_MOST_ITEMS]}
+    return found.pop() if len(found) == 1 else None
+
+
+def _is_per_layer(value: Any) -> bool:
+    """A list of numbers that differ: whoever reads the layers takes it."""
+    return isinstance(value, list | tuple) and len(value) > 1 and all(_whole(each) is not None or each is None for each in value[:_MOST_ITEMS])  # fmt: skip
+
+
 def _whole(value: Any) -> int | None:
     if isinstance(value, bool):
         return None
@@ -136,3 +154,39 @@ def _whole(value: Any) -> int | None:
         found = _NUMBER.fullmatch(value)
         return int(found[1]) if found else None
     return None
+
+
+class Sections:
+    """The same questions to several sections, then to the defaults of the class; the first answer counts."""
+
+    def __init__(self, sections: tuple[Fields, ...], defaults: dict[str, Any], complaints: list[str]) -> None:
+        self._all = (*(each for each in sections if not each.is_empty), Fields(defaults, complaints))
+
+    def count(self, *names: str, largest: int = LARGEST, zero: bool = False) -> int | None:
+        return next(
+            (n for each in self._all if (n := each.count(*names, largest=largest, zero=zero)) is not None), None
+        )
+
+    def number(self, *names: str) -> float | None:
+        return next((n for each in self._all if (n := each.number(*names)) is not None), None)
+
+    def text(self, *names: str) -> str:
+        return next((text for each in self._all if (text := each.text(*names))), "")
+
+    def flag(self, *names: str) -> bool | None:
+        return next((flag for each in self._all if (flag := each.flag(*names)) is not None), None)
+
+    def items(self, *names: str) -> tuple[Any, ...]:
+        return next((items for each in self._all if (items := each.items(*names))), ())
+
+    def each(self, *names: str) -> tuple[int | None, ...]:
+        return next((items for section in self._all if (items := section.each(*names))), ())
+
+    def indices(self, *names: str) -> frozenset[int]:
+        return next((found for each in self._all if (found := each.indices(*names))), frozenset())
+
+    def section(self, *names: str) -> Fields:
+        return next((s for each in self._all if not (s := each.section(*names)).is_empty), Fields({}))
+
+    def __contains__(self, name: str) -> bool:
+        return any(name in each for each in self._all)

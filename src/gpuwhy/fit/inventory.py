@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from enum import Enum
 
+import msgspec
 from msgspec import Struct
 
 from gpuwhy.fit.amount import Amount
-from gpuwhy.fit.architecture import Architecture, Layer, Mla, Tower
+from gpuwhy.fit.architecture import Architecture, Mla, PerLayer
+from gpuwhy.fit.layers import Layer
 from gpuwhy.fit.quantization import MXFP4, Format, Quantization
+from gpuwhy.fit.towers import tower_parameters
 
 VOCABULARY_PADDING = 64
 """Both engines pad the vocabulary to it (vocab_parallel_embedding.py)."""
@@ -19,6 +22,10 @@ _MADE = (_COPIES, _PADDING)
 _PADDED_TO = 256
 _PADDING_SHARE = 0.04
 _AGREES_WITHIN = 0.005
+
+
+_EXPERT_MODULES = ("mlp.experts", "block_sparse_moe.experts", "feed_forward.experts", "mixer.experts", "moe.experts")
+_SHARED_MODULES = ("mlp.shared_experts", "mlp.shared_expert", "feed_forward.shared_expert", "mixer.shared_experts", "shared_mlp", "share_expert")  # fmt: skip
 
 
 class Split(str, Enum):
@@ -58,6 +65,8 @@ class Inventory(Struct, frozen=True):
     """Of the multi-token prediction layers, which are loaded only to speculate."""
     largest_file_bytes: float = 0.0
     missing: tuple[str, ...] = ()
+    has_unloaded: bool = False
+    """The checkpoint holds parts that no engine loads: its size says too much."""
 
     @property
     def total_bytes(self) -> float:
@@ -66,7 +75,8 @@ class Inventory(Struct, frozen=True):
 
 def computed_inventory(shape: Architecture) -> Inventory:
     """From the fields of config.json alone."""
-    by_kind = {kind: _layer_groups(shape, kind, _module_of(shape, kind)) for kind in set(shape.layers)}
+    modules = _modules(shape)
+    by_kind = {kind: _layer_groups(shape, kind, module) for kind, module in modules.items()}
     collected: dict[tuple[str, Split], list[float]] = {}
     for index, layer in enumerate(shape.layers):
         for name, split, size in by_kind[layer]:
@@ -87,7 +97,8 @@ def computed_inventory(shape: Architecture) -> Inventory:
         spread=spread,
         source="computed from the fields of config.json",
         checkpoint_bytes=stored,
-        predicting_bytes=shape.predicting_layers * _predicting_layer(shape),
+        predicting_bytes=shape.predicting_layers * _predicting_layer(shape, modules),
+        has_unloaded=shape.has_unloaded,
     )
 
 
@@ -104,6 +115,13 @@ def scaled_inventory(inventory: Inventory, checkpoint_bytes: float, largest_file
     candidates = (told, told - inventory.predicting_bytes)
     wanted = min(candidates, key=lambda size: abs(size - stored))
     factor = wanted / stored
+    if inventory.has_unloaded and factor > 1:
+        return msgspec.structs.replace(
+            inventory,
+            source="computed from the fields of config.json: the checkpoint holds parts that are not loaded",
+            checkpoint_bytes=checkpoint_bytes,
+            largest_file_bytes=largest_file_bytes,
+        )
     groups = tuple(_times(group, factor) if group.is_stored else group for group in inventory.groups)  # fmt: skip
     missing = () if 0.9 < factor < 1.12 else (f"the checkpoint is {factor:.2f} times what its config.json describes",)
     if missing:
@@ -120,10 +138,12 @@ def _times(group: WeightGroup, factor: float) -> WeightGroup:
     return WeightGroup(group.name, group.split, group.total_bytes * factor, tuple(size * factor for size in group.bytes_by_layer), group.stage)  # fmt: skip
 
 
-def _module_of(shape: Architecture, kind: Layer) -> str:
-    """The name of the first layer of a kind; the second half of them when there are several, as the first may differ."""
-    indices = [index for index, layer in enumerate(shape.layers) if layer == kind]
-    return f"model.layers.{indices[len(indices) // 2]}"
+def _modules(shape: Architecture) -> dict[Layer, str]:
+    """Of each kind of layer the name of one: the middle one of them, as the first and the last may differ."""
+    indices: dict[Layer, list[int]] = {}
+    for index, layer in enumerate(shape.layers):
+        indices.setdefault(layer, []).append(index)
+    return {kind: f"model.layers.{found[len(found) // 2]}" for kind, found in indices.items()}
 
 
 _Group = tuple[str, Split, float]
@@ -133,27 +153,47 @@ def _layer_groups(shape: Architecture, kind: Layer, module: str) -> list[_Group]
     quantization, hidden = shape.quantization, shape.hidden or 0
     plain = quantization.dtype.bytes_each
     found: list[_Group] = [("norms", Split.REPLICATED, 2 * hidden * plain)]
-    if kind.mixer == "state" and shape.state:
-        each = quantization.format_of(f"{module}.linear_attn.in_proj").bytes_each
+    if (kind.mixer == "state" or kind.has_state) and shape.state:
+        each = quantization.format_of(f"{module}.linear_attn.in_proj", f"{module}.mixer.in_proj", f"{module}.mamba.in_proj").bytes_each  # fmt: skip
         found.append(("state layers", Split.ATTENTION, shape.state.parameters * each))
-    elif kind.mixer in ("full", "sliding"):
-        found += _mla_groups(shape, shape.mla, module) if shape.mla else _attention_groups(shape, module)
-    if kind.feed == "dense":
-        each = quantization.format_of(f"{module}.mlp.up_proj").bytes_each
-        found.append(("dense MLP", Split.TENSOR, (3 if shape.is_gated else 2) * hidden * (shape.inner or 0) * each))
+    if kind.is_attending and kind.has_weights:
+        found += _mla_groups(shape, shape.mla, module) if shape.mla else _attention_groups(shape, kind, module)
+    if kind.feed == "dense" and kind.has_weights:
+        each = quantization.format_of(f"{module}.mlp.up_proj", f"{module}.mixer.up_proj").bytes_each
+        width = kind.inner or shape.inner or 0
+        found.append(("dense MLP", Split.TENSOR, (3 if shape.is_gated else 2) * hidden * width * each))
     elif kind.feed == "experts" and shape.experts:
         found += _expert_groups(shape, module)
+    if kind.has_state and shape.attention_width:
+        joined = hidden * hidden + shape.adapter_rank * (hidden + 2 * (shape.inner or 0))
+        found.append(("ways into the shared block", Split.REPLICATED, joined * plain))
+    if shape.per_layer:
+        found += _per_layer_groups(shape, shape.per_layer)
     return found
 
 
-def _attention_groups(shape: Architecture, module: str) -> list[_Group]:
-    hidden, heads, kv_heads = shape.hidden or 0, shape.heads or 0, shape.kv_heads or 0
-    head, value = shape.head_dim or 0, shape.value_dim or 0
-    each = shape.quantization.format_of(f"{module}.self_attn.q_proj").bytes_each
-    queries = hidden * heads * head * (2 if shape.has_output_gate else 1) + heads * value * hidden
+def _attention_groups(shape: Architecture, kind: Layer, module: str) -> list[_Group]:
+    hidden, read = shape.hidden or 0, shape.attention_width or shape.hidden or 0
+    heads, kv_heads = kind.heads or shape.heads or 0, kind.kv_heads or shape.kv_heads or 0
+    head, value = shape.row_widths(kind)
+    each = shape.quantization.format_of(f"{module}.self_attn.q_proj", f"{module}.mixer.q_proj").bytes_each
+    queries = read * heads * head * (2 if shape.has_output_gate else 1)
+    if shape.query_rank:
+        queries = read * shape.query_rank + shape.query_rank * heads * head
+    keys = read * kv_heads * (head + (value if kind.has_values else 0))
     return [
-        ("attention", Split.ATTENTION, queries * each),
-        ("attention keys and values", Split.KEYS, hidden * kv_heads * (head + value) * each),
+        ("attention", Split.ATTENTION, kind.attends * (queries + heads * value * hidden) * each),
+        ("attention keys and values", Split.KEYS, kind.attends * keys * each),
+    ]
+
+
+def _per_layer_groups(shape: Architecture, each: PerLayer) -> list[_Group]:
+    """Of Gemma 3n and 4: what joins a layer's own embedding, the parallel states and the learned residual."""
+    hidden, plain = shape.hidden or 0, shape.quantization.dtype.bytes_each
+    joined = 3 * hidden * each.width + (hidden * each.streams * 2 if each.streams > 1 else 0)
+    return [
+        ("per-layer embedding", Split.VOCABULARY, each.vocabulary * each.width * plain),
+        ("per-layer inputs", Split.REPLICATED, (joined + 2 * hidden * each.rank) * plain),
     ]
 
 
@@ -185,16 +225,19 @@ def _expert_groups(shape: Architecture, module: str) -> list[_Group]:
     hidden, experts, quantization = shape.hidden or 0, shape.experts, shape.quantization
     assert experts is not None  # noqa: S101 - asked by the caller
     matrices = 3 if shape.is_gated else 2
-    routed = quantization.format_of(f"{module}.mlp.experts.0.up_proj")
+    routed = quantization.format_of(*(f"{module}.{name}.0.up_proj" for name in _EXPERT_MODULES))
+    worked_on = experts.latent or hidden
     found: list[_Group] = [
-        ("routed experts", Split.EXPERTS, experts.count * matrices * hidden * experts.width * routed.bytes_each),
+        ("routed experts", Split.EXPERTS, experts.count * matrices * worked_on * experts.width * routed.bytes_each),
         ("router", Split.REPLICATED, experts.count * (hidden + 2) * quantization.dtype.bytes_each),
     ]
     if routed.name == MXFP4.name and (hidden % _PADDED_TO or experts.width % _PADDED_TO):
         # kernels want multiples of 128 to 256 in one or both widths: 0 to 9 % more for gpt-oss, by backend
         found.append((_PADDING, Split.EXPERTS, found[0][2] * _PADDING_SHARE))
+    if experts.latent:
+        found.append(("latent projections", Split.REPLICATED, 2 * hidden * experts.latent * quantization.dtype.bytes_each))  # fmt: skip
     if experts.shared:
-        shared = quantization.format_of(f"{module}.mlp.shared_experts.up_proj").bytes_each
+        shared = quantization.format_of(*(f"{module}.{name}.up_proj" for name in _SHARED_MODULES)).bytes_each
         found.append(("shared experts", Split.TENSOR, matrices * hidden * experts.shared * shared))
     return found
 
@@ -203,7 +246,16 @@ def _outside_layers(shape: Architecture) -> list[WeightGroup]:
     plain, hidden = shape.quantization.dtype.bytes_each, shape.hidden or 0
     rows = padded(shape.vocabulary or 0)
     groups = [WeightGroup("embedding", Split.VOCABULARY, rows * hidden * plain, stage="first")]
-    if not shape.is_tied:
+    if shape.positions:
+        groups.append(WeightGroup("positions", Split.REPLICATED, shape.positions * hidden * plain, stage="first"))
+    if shape.is_encoder:
+        groups.append(WeightGroup("pooling", Split.REPLICATED, hidden * hidden * plain, stage="last"))
+    if shape.per_layer:
+        joined = (
+            hidden * len(shape.layers) * shape.per_layer.width + 2 * (shape.per_layer.streams - 1) * hidden * hidden
+        )
+        groups.append(WeightGroup("per-layer projections", Split.TENSOR, joined * plain))
+    if shape.has_head and not shape.is_tied:
         groups.append(WeightGroup("output head", Split.VOCABULARY, rows * hidden * _head_format(shape.quantization).bytes_each, stage="last"))  # fmt: skip
     for tower in shape.towers:
         sharded, replicated = tower_parameters(tower, hidden)
@@ -225,21 +277,10 @@ def padded(vocabulary: int, to: int = VOCABULARY_PADDING) -> int:
     return -(-vocabulary // to) * to
 
 
-def tower_parameters(tower: Tower, hidden: int) -> tuple[float, float]:
-    """Weights that are sharded over tensor parallel ranks, and those that every rank holds."""
-    attention = 4 * tower.width**2
-    feed = (3 if tower.is_gated else 2) * tower.width * tower.inner
-    merged = 4 * tower.width
-    if tower.is_moon:
-        return tower.layers * attention, tower.layers * feed + merged * merged + merged * hidden
-    projector = tower.width * hidden + (merged * merged + merged * hidden if tower.layers > 30 else hidden * hidden)
-    return tower.layers * (attention + feed), projector + tower.width * 14 * 14 * 3
-
-
-def _predicting_layer(shape: Architecture) -> float:
+def _predicting_layer(shape: Architecture, modules: dict[Layer, str]) -> float:
     """One more layer of the last kind, and what joins the embedding to the hidden state."""
     if not shape.layers:
         return 0.0
     kind = shape.layers[-1]
-    stored = sum(size for name, _, size in _layer_groups(shape, kind, _module_of(shape, kind)) if name not in _MADE)  # fmt: skip
+    stored = sum(size for name, _, size in _layer_groups(shape, kind, modules[kind]) if name not in _MADE)
     return stored + 2 * (shape.hidden or 0) ** 2 * shape.quantization.dtype.bytes_each

@@ -47,11 +47,12 @@ class Quantization(Struct, frozen=True):
     def is_quantized(self) -> bool:
         return bool(self.rules)
 
-    def format_of(self, module: str) -> Format:
-        """The format of a linear layer: ``model.layers.3.mlp.experts.0.up_proj``."""
-        if any(names(pattern, module) for pattern in self.left_out):
+    def format_of(self, *modules: str) -> Format:
+        """The format of a linear layer, by the names that models give it: ``model.layers.3.mlp.experts.0.up_proj``."""
+        if any(names(pattern, module) for pattern in self.left_out for module in modules):
             return self.dtype
-        return next((rule.format for rule in self.rules if names(rule.pattern, module)), self.dtype)
+        fitting = (rule.format for rule in self.rules if any(names(rule.pattern, module) for module in modules))
+        return next(fitting, self.dtype)
 
 
 def plain_format(dtype: str) -> Format | None:

@@ -22,6 +22,19 @@ _QWEN3_NEXT: dict[str, Any] = {
     "decoder_sparse_step": 1,
 }  # fmt: skip
 
+_GEMMA3N: dict[str, Any] = {
+    "vocab_size": 262400, "hidden_size": 2048, "num_hidden_layers": 35, "num_attention_heads": 8,
+    "num_key_value_heads": 2, "head_dim": 256, "tie_word_embeddings": True, "max_position_embeddings": 32768,
+    "sliding_window": 512, "sliding_window_pattern": 5, "vocab_size_per_layer_input": 262144,
+    "hidden_size_per_layer_input": 256, "altup_num_inputs": 4, "num_kv_shared_layers": 15, "laurel_rank": 64,
+}  # fmt: skip
+_GEMMA4: dict[str, Any] = {
+    "vocab_size": 262144, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 30,
+    "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "global_head_dim": 512,
+    "tie_word_embeddings": True, "max_position_embeddings": 131072, "sliding_window": 512, "sliding_window_pattern": 6,
+    "vocab_size_per_layer_input": 262144, "hidden_size_per_layer_input": 256, "enable_moe_block": False,
+}  # fmt: skip
+
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "gemma": _GEMMA,
     "gemma2": {**_GEMMA, "sliding_window": 4096, "sliding_window_pattern": 2},
@@ -46,13 +59,85 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "deepseekv2": {**_DEEPSEEK, "first_k_dense_replace": 0},
     "deepseekv3": {**_DEEPSEEK, "first_k_dense_replace": 3},
     "kimik2": {**_DEEPSEEK},
+    "gemma3n": _GEMMA3N,
+    "gemma3ntext": _GEMMA3N,
+    "gemma4": _GEMMA4,
+    "gemma4text": _GEMMA4,
+    "xlmroberta": {"tie_word_embeddings": True},
+    "whisper": {"tie_word_embeddings": True},
+    "mpt": {"tie_word_embeddings": True},
+    "gptneo": {"tie_word_embeddings": True},
+    "refinedweb": {"tie_word_embeddings": True},
+    "refinedwebmodel": {"tie_word_embeddings": True},
+    "openelm": {"tie_word_embeddings": True},
+    "zamba2": {"tie_word_embeddings": True},
+    "exaone4": {"sliding_window": 4096},
+    "ernie45": {"tie_word_embeddings": True},
+    "ernie45moe": {"tie_word_embeddings": True},
+    "glm4moelite": {**_DEEPSEEK},
+    "longcatflash": {**_DEEPSEEK},
+    "minicpm3": {"tie_word_embeddings": True},
+    "recurrentgemma": {"tie_word_embeddings": True},
+    "smollm3": {"tie_word_embeddings": True},
+}
+
+_LLAMA: dict[str, Any] = {
+    "hidden_size": 4096, "intermediate_size": 11008, "num_hidden_layers": 32, "num_attention_heads": 32,
+    "vocab_size": 32000, "max_position_embeddings": 2048,
+}  # fmt: skip
+_MISTRAL: dict[str, Any] = {**_LLAMA, "intermediate_size": 14336, "num_key_value_heads": 8, "max_position_embeddings": 131072}  # fmt: skip
+_QWEN: dict[str, Any] = {**_LLAMA, "intermediate_size": 22016, "vocab_size": 151936, "max_position_embeddings": 32768}
+#: of a section within another model's config.json alone: there, what equals the default of its class is left out
+_NESTED: dict[str, dict[str, Any]] = {
+    "llama": _LLAMA,
+    "mistral": _MISTRAL,
+    "ministral": _MISTRAL,
+    "mixtral": {**_MISTRAL, "num_local_experts": 8, "num_experts_per_tok": 2},
+    "qwen2": _QWEN,
+    "qwen3": {**_QWEN, "head_dim": 128},
+    "phi3": {**_LLAMA, "hidden_size": 3072, "intermediate_size": 8192, "vocab_size": 32064, "max_position_embeddings": 4096},
+    "phi": {**_LLAMA, "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 24, "vocab_size": 51200},
+    "gemma": {**_GEMMA, "hidden_size": 3072, "intermediate_size": 24576, "num_hidden_layers": 28, "num_attention_heads": 16, "num_key_value_heads": 16, "vocab_size": 256000},
+    "gemma2": {**_GEMMA, "hidden_size": 2304, "intermediate_size": 9216, "num_hidden_layers": 26, "num_attention_heads": 8, "num_key_value_heads": 4, "vocab_size": 256000},
+    "ariatext": {**_LLAMA, "moe_num_experts": 8, "moe_topk": 2, "moe_num_shared_experts": 2},
+}  # fmt: skip
+
+_CLIP: dict[str, Any] = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12}
+#: the same for sections that describe an encoder
+_TOWERS: dict[str, dict[str, Any]] = {
+    "clipvision": _CLIP,
+    "clipvisionmodel": _CLIP,
+    "siglipvision": _CLIP,
+    "siglipvisionmodel": _CLIP,
+    "pixtral": {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24},
+    "qwen2vl": {"depth": 32, "embed_dim": 1280},
+}
+#: encoders that no such section describes by layers and widths: their weights, as published
+_TOWER_PARAMETERS = {"gemma3nvision": 300_000_000, "gemma3naudio": 680_000_000, "gemma4audio": 305_000_000}
+_UNDESCRIBED: dict[str, tuple[tuple[str, str, int], ...]] = {
+    "phi4mm": (("vision", "image_embd_layer", 440_000_000), ("audio", "audio_embd_layer", 460_000_000)),
+    "molmo": (("vision", "vocab_size", 405_000_000),),
+    "phi3v": (("vision", "img_processor", 333_000_000),),
 }
 
 #: two matrices instead of three
 _PLAIN_MLP = frozenset(
     ["gpt2", "gptneox", "gptj", "gptbigcode", "opt", "bloom", "falcon", "phi", "starcoder2", "mpt", "nemotron",
-     "nemotronh", "codegen", "persimmon", "whisper"]
+     "nemotronh", "codegen", "persimmon", "whisper", "bert", "roberta", "xlmroberta", "distilbert", "camembert", "mpnet",
+     "gptneo", "apertus", "bart", "refinedweb", "refinedwebmodel", "rw", "xglm", "biogpt"]
 )  # fmt: skip
+#: encoders: no cache, no output head of the vocabulary
+_ENCODERS = frozenset(
+    ["bert", "roberta", "xlmroberta", "distilbert", "camembert", "mpnet", "modernbert", "deberta", "debertav2", "nomicbert",
+     "gte", "new", "newmodel", "electra", "albert", "jinabert", "neobert", "snowflakegte"]
+)  # fmt: skip
+#: one matrix for gate and up, whose joint width is called the intermediate size
+_JOINT_WIDTHS = frozenset(["qwen", "qwenlmhead", "molmo"])
+_LEARNED_POSITIONS = frozenset(
+    ["gpt2", "gptbigcode", "gptneo", "opt", "bert", "roberta", "xlmroberta", "camembert", "electra", "whisper", "bart"]
+)
+#: loaded without tables of cosines and sines: they are computed as they are needed (gemma3_causal.py of SGLang)
+_COMPUTED_ROTARY = frozenset(["gemma3", "gemma3text"])
 #: engines that keep a separate, smaller pool for the sliding layers of these (SGLang); the others are kept whole
 _SGLANG_SLIDING_POOLS = frozenset(["llama4", "llama4text", "gptoss", "mimov2flash", "mimov2", "step3p5", "gemma4", "gemma4text"])  # fmt: skip
 
@@ -65,6 +150,45 @@ def default_of(model_type: str, field: str) -> Any:
 def defaults_of(model_type: str) -> dict[str, Any]:
     """All recorded ones, as a section of config.json; empty for an unknown type."""
     return dict(_DEFAULTS.get(model_type, {}))
+
+
+def nested_defaults_of(model_type: str) -> dict[str, Any]:
+    """Those of a section within the config.json of a model of several parts, such as one that sees."""
+    return {**_NESTED.get(model_type, {}), **_DEFAULTS.get(model_type, {})}
+
+
+def tower_defaults_of(model_type: str) -> dict[str, Any]:
+    """Of a section that describes an encoder of images or sounds."""
+    return dict(_TOWERS.get(model_type, {}))
+
+
+def tower_parameters(model_type: str) -> int:
+    """Weights of an encoder whose section does not say its layers and widths; 0 for others."""
+    return _TOWER_PARAMETERS.get(model_type, 0)
+
+
+def undescribed_towers(model_type: str) -> tuple[tuple[str, str, int], ...]:
+    """Kind, field that shows that it is there, weights: of encoders without a section of their own."""
+    return _UNDESCRIBED.get(model_type, ())
+
+
+def is_encoder(model_type: str) -> bool:
+    """Whether it reads a text at once, and keeps no cache."""
+    return model_type in _ENCODERS
+
+
+def has_joint_width(model_type: str) -> bool:
+    """Whether its intermediate size is that of gate and up together."""
+    return model_type in _JOINT_WIDTHS
+
+
+def has_learned_positions(model_type: str) -> bool:
+    """Whether positions are a table of weights."""
+    return model_type in _LEARNED_POSITIONS
+
+
+def has_computed_rotary_in_sglang(model_type: str) -> bool:
+    return model_type in _COMPUTED_ROTARY
 
 
 def has_plain_mlp(model_type: str) -> bool:
