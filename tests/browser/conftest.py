@@ -16,10 +16,12 @@ from tests.browser.opening import Browser, chromium  # noqa: E402
 from tests.reports.html import samples  # noqa: E402
 
 from gpuwhy.model.diagnosis import Diagnosis  # noqa: E402
-from gpuwhy.reports.html import check, diagnosis, inspection  # noqa: E402
+from gpuwhy.reports.html import check, diagnosis, fit, inspection  # noqa: E402
 from gpuwhy.reports.interface import Detail  # noqa: E402
 
-PAGES = ("seed", "bare", "untimed", "unknown", "hostile", "long", "large", "waiting", "inspected", "checked")
+PAGES = (
+    "seed", "bare", "untimed", "unknown", "hostile", "long", "large", "waiting", "inspected", "checked", "oom", "fitted", "overfull",
+)  # fmt: skip
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -39,6 +41,8 @@ def page_of(name: str) -> str:
         return inspection.render(samples.inspected())
     if name == "checked":
         return check.render(samples.checked())
+    if name in ("fitted", "overfull"):
+        return fit.render(getattr(samples, name)())
     makers: dict[str, Callable[[], Diagnosis]] = {
         "seed": samples.seed,
         "bare": samples.bare,
@@ -48,6 +52,7 @@ def page_of(name: str) -> str:
         "long": lambda: samples.hostile(samples.LONG),
         "large": samples.large,
         "waiting": samples.waiting,
+        "oom": samples.out_of_memory,
     }
     return diagnosis.render(makers[name](), Detail())
 

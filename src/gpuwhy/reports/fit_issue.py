@@ -47,12 +47,17 @@ def _messages(found: Estimate) -> Iterator[str]:
     for each in found.constraints:
         yield f"{code(each.flag)}: {prose(each.says)}"
         if each.message:
-            yield block(each.message.split("\n"))
+            yield "It would print:"
+            yield _quoted(each.message)
     check = found.decisive
     if found.constraints or check is None or check.verdict is Verdict.STARTS or not check.message:
         return
     yield fit.printed_when(check)
-    yield block(piece for line in check.message.split("\n") for piece in _pieces(line))
+    yield _quoted(check.message)
+
+
+def _quoted(message: str) -> str:
+    return block(piece for line in message.split("\n") for piece in _pieces(line))
 
 
 def _pieces(line: str) -> Iterator[str]:

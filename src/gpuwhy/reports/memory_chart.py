@@ -38,6 +38,8 @@ _TELLING = ("kv-cache",)
 """That nothing is left for it is what a reader wants to see."""
 _SMALL = 0.005
 """Less is not shown: it would read 0.00."""
+_SENSELESS = 1e7
+"""No memory is so large: a configuration lies, and its number has to fit a line all the same."""
 _BAR = 34
 """Cells of a bar of the chart."""
 _STRIP = 60
@@ -117,6 +119,8 @@ def _sum(parts: Sequence[MemoryPart]) -> tuple[float, float, float]:
 
 def figure(value: float, unit: str) -> str:
     """A number as its unit is given: hundredths of a GiB, whole GB of a host."""
+    if not abs(value) < _SENSELESS:
+        return f"{value:.3g}"
     return f"{value:,.2f}" if unit == "GiB" else f"{value:,.0f}"
 
 
@@ -124,7 +128,9 @@ def spread(bar: Bar, unit: str) -> str:
     """``71.6 to 72.3``; "" where the number is exact."""
     if bar.is_exact:
         return ""
-    return f"{bar.low:,.1f} to {bar.high:,.1f}" if unit == "GiB" else f"{bar.low:,.0f} to {bar.high:,.0f}"
+    if unit != "GiB" or not bar.high < _SENSELESS:
+        return f"{figure(bar.low, unit)} to {figure(bar.high, unit)}"
+    return f"{bar.low:,.1f} to {bar.high:,.1f}"
 
 
 def rows(use: MemoryUse) -> Iterator[Row]:

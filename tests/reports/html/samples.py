@@ -5,9 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+from tests.fit.models import KIMI, KIMI_BYTES, SEED_GPU, config, estimated, model
 
+from gpuwhy.fit.arguments import read_command
+from gpuwhy.fit.estimate import estimate
+from gpuwhy.fit.hardware import hardware_of
+from gpuwhy.fit.inventory import scaled_inventory
+from gpuwhy.fit.model import Model
+from gpuwhy.fit.search import Goal, search
 from gpuwhy.investigate import diagnose_log
 from gpuwhy.investigate.checks.results import Forecast, Passed, Problem, Unchecked
+from gpuwhy.knowledge.gpu_memory_sizes import memory_of
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Event, Log, LogLine, Process, Span
 from gpuwhy.model.evidence import Evidence, Place
@@ -27,6 +35,7 @@ from gpuwhy.model.source import (
     SwallowedException,
 )
 from gpuwhy.remedies import prescribe
+from gpuwhy.reports.fit_answer import FitAnswer
 from gpuwhy.snapshot.given import given
 
 LOGS = Path(__file__).parents[2] / "data" / "logs"
@@ -198,7 +207,58 @@ def checked() -> Forecast:
         passed=(Passed("the driver is new enough", "580.95.05 for CUDA 13.0"),),
         unchecked=(Unchecked("Fabric Manager", "not asked", "fabric", "systemctl status nvidia-fabricmanager"),),
         facts=tuple(given(FACTS).facts),
+        estimate=estimated(model(KIMI), "sglang 0.5.15", "--tp 8", SEED_GPU, 8, host_gib=238.4),
     )
+
+
+def fitted() -> FitAnswer:
+    """The seed deployment at a fraction that starves its cache, and the settings that fit."""
+    memory = memory_of(SEED_GPU)
+    assert memory is not None
+    hardware, settings = hardware_of(memory, 8), read_command("sglang", "0.5.23", _TOO_LOW)
+    return FitAnswer(estimate(_kimi(), hardware, settings), search(_kimi(), hardware, settings, Goal.CONTEXT))
+
+
+_TOO_LOW = "--tp 8 --mem-fraction-static 0.72"
+
+
+def _kimi() -> Model:
+    """With the size of its checkpoint."""
+    made = model(KIMI)
+    scaled = scaled_inventory(made.inventory, KIMI_BYTES, made.inventory.largest_file_bytes)
+    return msgspec.structs.replace(made, inventory=scaled)
+
+
+def overfull() -> FitAnswer:
+    """More than there is, and refused by the engine's own checks too."""
+    return FitAnswer(estimated(model(KIMI), "vllm 0.33.0", "-tp 3 --gpu-memory-utilization 0.95", "H100", 3))
+
+
+def hostile_fit() -> FitAnswer:
+    """Hostile text wherever a configuration or a command gets into an estimate."""
+    found = estimated(_kimi(), "sglang 0.5.23", _TOO_LOW, SEED_GPU, 8)
+    parts = tuple(msgspec.structs.replace(each, name=HOSTILE, source=HOSTILE, detail=HOSTILE) for each in found.parts)
+    assert found.decisive is not None
+    decisive = msgspec.structs.replace(found.decisive, message=HOSTILE, says=HOSTILE)
+    changed = msgspec.structs.replace(found, model=HOSTILE, gpu=HOSTILE, reason=HOSTILE, parts=parts, decisive=decisive, missing=(HOSTILE,))  # fmt: skip
+    return FitAnswer(changed)
+
+
+OUT_OF_MEMORY = (
+    "[2026-11-29 10:04:09] server_args=ServerArgs(model_path='/models/Kimi-K2.6', tp_size=8)\n"
+    "[2026-11-29 10:05:00 TP0] Load weight begin. avail mem=93.52 GB\n"
+    "[2026-11-29 10:09:00 TP0] Load weight end. elapsed=240.00 s, type=KimiK25ForConditionalGeneration, avail mem=21.82 GB, mem usage=71.70 GB.\n"
+    "ValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.7578. Raise --mem-fraction-static "
+    "above 0.7667 (minimum viable = 1 - 21.82/93.52 = 0.7667).\n"
+)
+
+
+def out_of_memory(*, knows_the_model: bool = True) -> Diagnosis:
+    """A start that the weights left no cache; what the model is comes from its files."""
+    described: dict[str, object] = {"model_bytes": 595_140_000_000, "packages.sglang": "0.5.23", "server_args.tp_size": 8}  # fmt: skip
+    described |= {f"model.{name}": value for name, value in config(KIMI).items()}
+    facts = given(described).facts if knows_the_model else None
+    return prescribe(diagnose_log(OUT_OF_MEMORY.encode(), "sglang.log", facts))
 
 
 def waiting() -> Diagnosis:
