@@ -52,6 +52,11 @@ _FORMATS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
 )  # fmt: skip
 _FREE_AT_START = re.compile(r"Free memory on device.{0,40}\((\d{1,6}\.\d{1,3})/(\d{1,6}\.\d{1,3}) GiB\) on startup")
 
+_LOAD_BEGINS = re.compile(r"Load weight begin\..{0,80}avail mem=(\d{1,6}\.\d{1,4}) GB")
+_LOAD_ENDS = re.compile(r"Load weight end\..{0,300}avail mem=(\d{1,6}\.\d{1,4}) GB")
+_POOL_ENDS = re.compile(r"Memory pool end\..{0,80}avail mem=(\d{1,6}\.\d{1,4}) GB")
+_FRACTION = re.compile(r"mem[_-]fraction[_-]static[=' :]{1,4}(0\.\d{1,6})")
+
 
 class Score(msgspec.Struct):
     """Of one bar. ``wrong``: a line for each start that misses it."""
@@ -190,6 +195,7 @@ def hardware_of_row(row: dict[str, Any], settings: Settings, with_neighbours: bo
 def score(points: Path, models: dict[str, dict[str, Any]], only: str = "full") -> Iterator[Score]:
     """One score per bar, over the rows of that confidence ("" for all)."""
     rows = [json.loads(line) for line in points.read_text(encoding="utf-8").splitlines() if line.strip()]
+    everything = rows
     rows = [row for row in rows if not only or row.get("confidence", "full") == only]
     known = [(row, model) for row in rows if (model := model_of(row, models))]
     unknown = Score("models whose shape is not given", None, of=len(rows), right=len(rows) - len(known))
@@ -197,7 +203,7 @@ def score(points: Path, models: dict[str, dict[str, Any]], only: str = "full") -
         _bytes_per_token(known),
         *_weights(known),
         *_vllm_budgets(known),
-        _sglang_budget(known),
+        *_sglang_budget(everything, models),
         *_outcomes(known),
     )
     yield unknown
@@ -277,35 +283,65 @@ def _vllm_budgets(known: _Known) -> Iterator[Score]:
     yield alone  # fmt: skip
 
 
-def _sglang_budget(known: _Known) -> Score:
-    found = Score("SGLang's KV budget within 2 %, where the fraction is known", BUDGET_BAR, wrong=[])
-    for row, model in known:
-        figures = row["measured"]
-        settings, real = settings_of_row(row), figures.get("kv_cache_gib")
-        if (
-            row["engine"] != "sglang"
-            or settings.fraction is None
-            or real is None
-            or settings.total_tokens
-            or not figures.get("avail_before")
-        ):
+def _sglang_budget(rows: list[dict[str, Any]], models: dict[str, dict[str, Any]]) -> Iterator[Score]:
+    """Of every row, also one whose model is not fully known: the budget follows from three figures of the log.
+
+    The second score needs no fraction: what is free at the end of the pool is what the pool, and the tables beside it,
+    left of what was free after loading.
+    """
+    told = Score(
+        "SGLang's KV budget within 2 %, where the fraction is known (rows of any confidence)", BUDGET_BAR, wrong=[]
+    )
+    ended = Score("  the same from what is free after the pool (for information)", None, wrong=[])
+    for row in rows:
+        settings, real = settings_of_row(row), row["measured"].get("kv_cache_gib")
+        before, after, end = _available(row)
+        if row["engine"] != "sglang" or not real:
             continue
-        made = _estimated(
-            row,
-            model,
-            Measured(
-                available_before=figures["avail_before"],
-                available_after=figures.get("avail_after_weights"),
-                weights=figures.get("weights_gib_per_gpu"),
-                draft=figures.get("draft_weights_gib"),
-            ),
-        )
-        if made:
-            found.count(
-                _near(made.cache.gib.expected, real, SGLANG_BUDGET),
-                f"{row['id']}: {made.cache.gib.expected:.2f} for {real:.2f}",
-            )
-    return found  # fmt: skip
+        fraction = settings.fraction or _fraction_in_lines(row)
+        model = model_of(row, models)
+        if fraction and before and after and not settings.total_tokens:
+            made = _sglang_cache(row, model, before, after, fraction)
+            found, said = told, made
+        elif settings.total_tokens and model:
+            cell = _estimated(row, model)
+            found, said = told, cell.cache.bytes_per_token * settings.total_tokens / GIB if cell else 0.0
+        elif after and end:
+            found, said = ended, after - end
+        else:
+            continue
+        found.count(_near(said, real, SGLANG_BUDGET), f"{row['id']}: {said:.2f} for {real:.2f}")
+    yield told
+    yield ended
+
+
+def _sglang_cache(row: dict[str, Any], model: Model | None, before: float, after: float, fraction: float) -> float:
+    """GiB of the pool. Without the model's shape: a cache without states, drafts and images."""
+    measured = Measured(
+        available_before=before,
+        available_after=after,
+        weights=row["measured"].get("weights_gib_per_gpu"),
+        draft=row["measured"].get("draft_weights_gib"),
+        fraction=fraction,
+    )
+    made = _estimated(row, model, measured) if model else None
+    return made.cache.gib.expected if made else after - before * (1 - fraction)
+
+
+def _available(row: dict[str, Any]) -> tuple[float | None, float | None, float | None]:
+    """GiB free when loading begins, after the last load, and at the end of the pool."""
+    lines, figures = row.get("lines") or [], row["measured"]
+    begun = [float(found[1]) for line in lines if (found := _LOAD_BEGINS.search(line))]
+    loaded = [float(found[1]) for line in lines if (found := _LOAD_ENDS.search(line))]
+    ended = [float(found[1]) for line in lines if (found := _POOL_ENDS.search(line))]
+    before = figures.get("avail_before") or (begun[0] if begun else None)
+    after = figures.get("avail_after_weights") or (loaded[-1] if loaded else None)
+    return before, after, ended[0] if ended else None
+
+
+def _fraction_in_lines(row: dict[str, Any]) -> float | None:
+    found = next((found for line in row.get("lines") or [] if (found := _FRACTION.search(line))), None)
+    return float(found[1]) if found else None
 
 
 def _outcomes(known: _Known) -> Iterator[Score]:

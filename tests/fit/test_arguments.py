@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
-from gpuwhy.fit.arguments import read_command, settings_of
+from gpuwhy.fit.arguments import read_arguments, read_command, settings_of
+from gpuwhy.fit.config_file import with_config_file
 from gpuwhy.fit.engines import read_engine
 
 
@@ -88,3 +92,90 @@ def test_flags_that_are_not_known_are_kept_apart() -> None:
 )
 def test_the_engine_is_named_with_its_release(text: str, meant: tuple[str, str] | None) -> None:
     assert read_engine(text) == meant
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("--kv-cache-memory-bytes 25G", {"kv_cache_bytes": 25 << 30}),
+        ("--kv-cache-memory=26843545600", {"kv_cache_bytes": 26843545600}),
+        ("-tp 2 -pp 2 -dp 2 -ep", {"tensor": 2, "pipeline": 2, "data": 2, "is_expert_parallel": True}),
+        ("-O0", {"has_graphs": False}),
+        ("-O3", {"has_graphs": True}),
+        ("-O.cudagraph_mode NONE", {"has_graphs": False}),
+        ("--compilation-config '{\"cudagraph_mode\": \"NONE\"}'", {"has_graphs": False}),
+        ("-cc.max_cudagraph_capture_size=64", {"graph_batch": 64}),
+        ("--cuda-graph-sizes 64", {"graph_batch": 64, "graph_batches": ()}),
+        ("--cuda-graph-sizes 1 2 4", {"graph_batch": 4, "graph_batches": (1, 2, 4)}),
+        ("--limit-mm-per-prompt '{\"image\": 0, \"video\": 0}'", {"is_language_only": True}),
+        ("--limit-mm-per-prompt image=0,video=0", {"is_language_only": True}),
+        ("--limit-mm-per-prompt '{\"image\": 2}'", {"is_language_only": False}),
+        ("--limit-mm-per-prompt.image 0", {"is_language_only": True}),
+        ("--hf-overrides '{\"max_position_embeddings\": 65536}'", {"model_context": 65536}),
+        ("--hf-overrides.max_position_embeddings 65536", {"model_context": 65536}),
+        ("--hf-overrides '{\"rope_scaling\": {\"factor\": 4.0, \"original_max_position_embeddings\": 32768}}'", {"model_context": 131072}),
+        ("--block-size 32 --swap-space 8 --cpu-offload-gb 10", {"page": 32, "swap_gib": 8, "offload_gib": 10}),
+        ("-sc '{\"method\": \"ngram\", \"num_speculative_tokens\": 4}'", {}),
+    ],
+)  # fmt: skip
+def test_vllms_flags_with_a_part_in_the_memory(line: str, read: dict[str, Any]) -> None:
+    found = read_command("vllm", "0.20.2", f"vllm serve m {line}")
+    assert {name: getattr(found, name) for name in read} == read
+    assert (found.problems, found.uncounted) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("line", "read"),
+    [
+        ("--tp-size 8 --dp-size 8 --enable-dp-attention --ep-size 8", {"tensor": 8, "data": 8, "expert": 8, "has_dp_attention": True}),
+        ("--chunked-prefill-size 4096 --max-running-requests 64", {"prefill_tokens": 4096, "requests": 64}),
+        ("--cuda-graph-max-bs 32 --context-length 65536", {"graph_batch": 32, "context": 65536}),
+        ("--disable-cuda-graph --max-total-tokens 20480 --page-size 64", {"has_graphs": False, "total_tokens": 20480, "page": 64}),
+        ("--attention-backend fa3 --kv-cache-dtype fp8_e4m3", {"attention_backend": "fa3", "kv_dtype": "fp8_e4m3"}),
+        ("--swa-full-tokens-ratio 0.3 --cpu-offload-gb 4", {"sliding_ratio": 0.3, "offload_gib": 4}),
+        ("--json-model-override-args '{\"max_position_embeddings\": 4096}'", {"model_context": 4096}),
+    ],
+)  # fmt: skip
+def test_sglangs_flags_with_a_part_in_the_memory(line: str, read: dict[str, Any]) -> None:
+    found = read_command("sglang", "0.5.23", line)
+    assert {name: getattr(found, name) for name in read} == read
+    assert (found.problems, found.uncounted) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("engine", "line", "said"),
+    [
+        ("vllm", "--enable-lora", "adapters"),
+        ("vllm", "--hf-overrides '{\"num_hidden_layers\": 2}'", "num_hidden_layers is not counted"),
+        ("vllm", "--hf-overrides nonsense", "no JSON object"),
+        ("vllm", "--gpu-memory-utilisation 0.9", "--gpu-memory-utilization?"),
+        ("sglang", "--mem-fracton-static 0.9", "--mem-fraction-static?"),
+        ("sglang", "--config /nowhere/server.yaml", "what that file sets"),
+    ],
+)
+def test_what_no_estimate_counts_is_said(engine: str, line: str, said: str) -> None:
+    assert said in " ".join(read_command(engine, "", line).uncounted)
+
+
+def test_flags_from_a_file_come_before_those_that_are_typed(tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text(
+        "tensor-parallel-size: 4\nmax-model-len: 32k\nenforce-eager: true\nenable-expert-parallel: false\n"
+        "compilation-config: {cudagraph_capture_sizes: [1, 2]}\nspeculative_config:\n  method: mtp\n"
+    )
+    for words in (["--config", str(file), "--max-model-len", "4096"], [f"--config={file}", "--max-model-len", "4096"]):
+        found = read_arguments("vllm", "0.33.0", with_config_file(words))
+        assert (found.tensor, found.context, found.has_graphs, found.is_expert_parallel) == (4, 4096, False, False)
+        assert found.graph_batches == (1, 2)
+        assert found.speculation is not None
+        assert found.uncounted == ()
+
+
+@pytest.mark.parametrize("content", ["", "- 1\n- 2\n", "a: [", "\x00\x01", "&a [*a, *a]"])
+def test_a_file_that_holds_no_flags_stays_a_flag_that_is_not_counted(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "server.yaml"
+    file.write_text(content)
+    words = with_config_file(["--tp", "2", "--config", str(file)])
+    found = read_arguments("sglang", "0.5.23", words)
+    assert found.tensor == 2
+    assert "what that file sets" in " ".join(found.uncounted)

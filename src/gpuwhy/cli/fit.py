@@ -11,6 +11,7 @@ from gpuwhy.cli.failing import unusable
 from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE
 from gpuwhy.cli.target_options import Reach, target_options
+from gpuwhy.cli.unit_option import unit_option
 
 if TYPE_CHECKING:
     from gpuwhy.fit.hardware import Hardware
@@ -25,11 +26,12 @@ WIDTH = 80
 
 
 @click.command("fit", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": True})
-@click.argument("where", metavar="MODEL")
+@click.argument("where", metavar="[MODEL]", required=False, default="")
 @click.argument("arguments", metavar="[ENGINE FLAGS]...", nargs=-1, type=click.UNPROCESSED)
 @click.option("--gpu", metavar="NAME", default="", help="The GPU: 'RTX PRO 6000 Blackwell', '8 x H100', or a size: '96 GB'.")  # fmt: skip
 @click.option("--gpus", "number", metavar="N", type=click.IntRange(1, MOST_GPUS), help="How many (default: as many as the settings ask for).")  # fmt: skip
-@click.option("--on", "where_on", metavar="WHERE", default="", help="A host (local, root@host, docker:NAME) or a snapshot (host.gpuwhy): its GPUs, what others hold of them, its memory; the engine that it has, and MODEL in a folder there.")  # fmt: skip
+@click.option("--on", "where_on", metavar="WHERE", default="", help="A host (local, root@host, docker:NAME) or a snapshot (host.gpuwhy): its GPUs, what others hold of them, its memory; the engine that it has, and MODEL in a folder there. Without MODEL: that of the service there, with its flags.")  # fmt: skip
+@unit_option("whose start command counts, where MODEL is left out")
 @click.option("--engine", metavar="NAME==VERSION", default="", help="sglang==0.5.23, vllm==0.33.0 (with --on: what is installed there)")  # fmt: skip
 @click.option("--draft", metavar="FOLDER", type=click.Path(path_type=Path), help="The draft model, where its flag names no folder that is here.")  # fmt: skip
 @click.option("--taken", metavar="GIB", type=click.FloatRange(0, 10_000), default=0.0, help="What other processes hold on the fullest GPU.")  # fmt: skip
@@ -45,6 +47,7 @@ def command(
     gpu: str,
     number: int | None,
     where_on: str,
+    unit: str,
     engine: str,
     draft: Path | None,
     taken: float,
@@ -67,10 +70,14 @@ def command(
     from gpuwhy.reports import Detail, write
     from gpuwhy.reports.fit_answer import FitAnswer
 
-    place = _place(where_on, where, arguments, reach) if where_on else None
+    if where.startswith("-"):  # an engine's flag: no MODEL is named
+        where, arguments = "", (where, *arguments)
+    place = _place(where_on, where, arguments, unit, reach) if where_on else None
+    if place is None and not where:
+        unusable("MODEL is wanted: a folder with a config.json, or --on with a host whose service names it")
     if place is None and not (gpu and engine):
         unusable("--gpu and --engine are wanted, or --on with a host or a snapshot")
-    settings = _settings(engine or (place.engine if place else ""), arguments)
+    settings = _settings(engine or (place.engine if place else ""), (*place.words, *arguments) if place else arguments)
     model = place.model if place and place.model else _model(where, draft, settings)
     if place and place.hardware is None and not gpu:
         unusable(f"{where_on} tells of no GPU: name it with --gpu")
@@ -101,45 +108,54 @@ def _overridden(hardware: Hardware, number: int | None, taken: float, host_gb: f
 
 
 class _Place(NamedTuple):
-    """``engine`` as ``--engine`` takes it, "" when none is installed there."""
+    """``engine`` as ``--engine`` takes it, "" when none is installed there. ``words``: of the service's start command, where MODEL is its."""
 
     hardware: Hardware | None
     engine: str
     model: Model | None
+    words: tuple[str, ...] = ()
 
 
-def _place(where_on: str, model: str, arguments: tuple[str, ...], reach: Reach) -> _Place:
-    """What the host or the snapshot gives. A MODEL that is a folder here is read here."""
+def _place(where_on: str, model: str, arguments: tuple[str, ...], unit: str, reach: Reach) -> _Place:
+    """What the host or the snapshot gives. A MODEL that is a folder here is read here; without one it is the service's."""
     from gpuwhy.fit.arguments import read_arguments
-    from gpuwhy.investigate.fitting import NoHardwareError, engine_version, facts_on, hardware_on
+    from gpuwhy.investigate.fitting import NoHardwareError, engine_version, facts_on, hardware_on, service_of
     from gpuwhy.snapshot import SnapshotError
     from gpuwhy.targets import TargetError
 
-    there = "" if Path(model).expanduser().exists() else model
+    is_here = bool(model) and Path(model).expanduser().exists()
     speculation = read_arguments("sglang", "", arguments).speculation
     try:
-        facts, found = facts_on(reach.target(where_on), reach.timeout, there, speculation.draft if speculation else "")
+        facts, found = facts_on(reach.target(where_on), reach.timeout, "" if is_here else model, speculation.draft if speculation else "", unit)  # fmt: skip
     except TargetError as error:
         reach.fail(where_on, error)
     except (NoHardwareError, SnapshotError) as error:
         unusable(str(error))
     hardware = hardware_on(facts)
-    if there and found is None:
+    service = service_of(facts)
+    if not model and service is None:
+        unusable(f"no start command of SGLang or vLLM is known on {where_on}: name the unit with --unit, or give MODEL")
+    if not model and found is None:
+        unusable(f"config.json of {service.model if service else '?'} could not be read on {where_on}: give a folder with a copy of it")
+    if model and not is_here and found is None:
         unusable(f"{model} is neither here nor readable on {where_on}: give a folder with its config.json")
     installed = [f"{name}=={version}" for name in ("sglang", "vllm") if (version := engine_version(facts, name))]
-    service = str(facts.value("command") or "")
-    engine = next((each for each in installed if each.partition("==")[0] in service), installed[0] if installed else "")
-    return _Place(hardware, engine, found)
+    command_line = str(facts.value("command") or "")
+    engine = next((each for each in installed if each.partition("==")[0] in command_line), installed[0] if installed else "")  # fmt: skip
+    if not engine and service is not None:
+        engine = service.engine
+    return _Place(hardware, engine, None if is_here else found, service.words if service and not model else ())
 
 
 def _settings(engine: str, arguments: tuple[str, ...]) -> Settings:
     from gpuwhy.fit.arguments import read_arguments
+    from gpuwhy.fit.config_file import with_config_file
     from gpuwhy.fit.engines import read_engine
 
     named = read_engine(engine)
     if named is None:
         unusable(f"--engine {engine[:80]!r}: sglang==VERSION or vllm==VERSION is wanted")
-    settings = read_arguments(named[0], named[1], arguments)
+    settings = read_arguments(named[0], named[1], with_config_file(arguments))
     if settings.problems:
         unusable("; ".join(settings.problems))
     return settings

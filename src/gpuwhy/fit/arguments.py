@@ -8,6 +8,7 @@ Both spell a flag with hyphens or underscores, with ``=`` or a blank; vLLM write
 
 from __future__ import annotations
 
+import difflib
 import re
 import shlex
 from collections.abc import Mapping, Sequence
@@ -49,6 +50,8 @@ _VLLM = {
     "swap-space": "swap_gib", "all2all-backend": "all_to_all", "distributed-executor-backend": "executor",
     "max-cudagraph-capture-size": "graph_batch", "kv-offloading-size": "host_cache_gb", "executor": "executor",
 }  # fmt: skip
+_SHORT = {"sc": "speculative-config", "cc": "compilation-config", "ep": "enable-expert-parallel"}
+"""Of vLLM, whose other short names are those of the long ones without the rest."""
 _SWITCHES: dict[str, tuple[str, Any]] = {
     "enable-dp-attention": ("has_dp_attention", True), "enable-dp-lm-head": ("has_dp_head", True),
     "disable-cuda-graph": ("has_graphs", False), "enforce-eager": ("has_graphs", False),
@@ -60,12 +63,25 @@ _SWITCHES: dict[str, tuple[str, Any]] = {
     "mm-enable-dp-encoder": ("is_data_parallel_encoder", True), "enable-ep-moe": ("is_expert_parallel", True),
     "enable-deepep-moe": ("all_to_all", "deepep"), "enable-hierarchical-cache": ("host_cache_ratio", 2.0),
 }  # fmt: skip
+_UNCOUNTED = {
+    "enable-lora": "adapters and their buffers", "lora-paths": "adapters and their buffers", "lora-modules": "adapters and their buffers",
+    "num-gpu-blocks-override": "a number of blocks that is set by hand", "kv-transfer-config": "the buffers of a connector",
+    "disaggregation-mode": "the buffers of the transfer", "enable-dbo": "the buffers of a second batch",
+    "enable-two-batch-overlap": "the buffers of a second batch", "enable-eplb": "redundant experts", "eplb-config": "redundant experts",
+    "num-redundant-experts": "redundant experts", "ep-num-redundant-experts": "redundant experts",
+    "mamba-ssm-dtype": "another dtype of the states", "mamba-cache-dtype": "another dtype of the states",
+    "mamba-ssm-cache-dtype": "another dtype of the states", "max-mamba-cache-size": "a number of states that is set by hand",
+    "enable-memory-saver": "memory that is given back and taken again", "config": "what that file sets",
+}  # fmt: skip
+"""Flags with a part in the memory that no estimate counts, and what they bring."""
+_OVERRIDES = ("hf-overrides", "json-model-override-args")
+_ALIKE = 0.88
 _SPECULATIVE = {
     "speculative-algorithm": "method", "speculative-algo": "method", "speculative-draft-model-path": "draft",
     "speculative-draft-model": "draft", "speculative-num-steps": "steps", "speculative-num-draft-tokens": "tokens",
     "num-speculative-tokens": "tokens", "speculative-model": "draft", "speculative": "method",
 }  # fmt: skip
-_JSON = {"speculative-config", "compilation-config", "cc", "O", "model-loader-extra-config", "cuda-graph-config", "limit-mm-per-prompt"}  # fmt: skip
+_JSON = {"speculative-config", "compilation-config", "cc", "O", "model-loader-extra-config", "cuda-graph-config"}
 _LISTS = {"cuda-graph-bs", "cuda-graph-bs-decode", "cudagraph-capture-sizes", "cuda-graph-sizes"}
 _FRACTIONS = {"fraction", "sliding_ratio", "state_ratio"}
 _SIZES = {"host_cache_gb", "host_cache_ratio", "offload_gib", "swap_gib"}
@@ -117,24 +133,42 @@ def settings_of(engine: str, version: str, flags: Mapping[str, Any] | Sequence[t
     draft: dict[str, Any] = {}
     unread: list[str] = []
     problems: list[str] = []
+    uncounted: list[str] = []
     for spelled, value in pairs:
         name = str(spelled)[:80].lstrip("-").replace("_", "-")
+        if engine == "vllm":
+            name = _SHORT.get(name, name)
         value = _first(value) if name not in _LISTS else value
-        if name in _SWITCHES and value is not False and str(value).lower() != "false":
+        if _is_unoptimised(name, value):
+            read["has_graphs"] = False
+        elif name in _SWITCHES and value is not False and str(value).lower() != "false":
             field, meaning = _SWITCHES[name]
             read.setdefault(field, meaning)
         elif name in known and value is not True:
             _take(known[name], name, value, read, problems)
         elif name in _SPECULATIVE and value is not True:
             draft[_SPECULATIVE[name]] = value
+        elif name == "cuda-graph-sizes" and len(_numbers(value)) == 1:
+            # vLLM before 0.11: one number is the largest of the usual sizes
+            read["graph_batch"] = _numbers(value)[0]
         elif name in _LISTS:
             read["graph_batches"] = _numbers(value)
+        elif name.partition(".")[0] in _OVERRIDES:
+            _take_overrides(name, value, read, uncounted)
+        elif name.partition(".")[0] == "limit-mm-per-prompt":
+            if _forbids_all(name, value):
+                read["is_language_only"] = True
+        elif name == "mm-encoder-tp-mode":
+            read["is_data_parallel_encoder"] = str(value).lower() == "data"
         elif name == "safetensors-load-strategy":
             read["is_mmap_disabled"] = str(value).lower() == "eager"
         elif name in _JSON or name.partition(".")[0] in _JSON:
             _take_json(name, value, read, draft, problems)
+        elif name in _UNCOUNTED and value is not False:
+            uncounted.append(f"--{name}: not counted is {_UNCOUNTED[name]}")
         else:
             unread.append(name)
+            uncounted += _mistyped(name, known)
     if draft:
         read["speculation"] = _speculation(draft, engine, problems)
     if read.get("graph_batches"):
@@ -144,7 +178,66 @@ def settings_of(engine: str, version: str, flags: Mapping[str, Any] | Sequence[t
     if read.get("all_to_all", "none") not in ("none", "") and engine == "sglang":
         # every all-to-all backend makes the experts as parallel as the ranks
         read["expert"] = read.get("tensor", 1)
-    return Settings(engine=engine, version=version, unread=tuple(unread), problems=tuple(problems), **read)
+    return Settings(
+        engine=engine,
+        version=version,
+        unread=tuple(unread),
+        problems=tuple(problems),
+        uncounted=tuple(uncounted),
+        **read,
+    )
+
+
+def _is_unoptimised(name: str, value: Any) -> bool:
+    """``-O0``, ``-O 0``, ``--compilation-config 0``: nothing is compiled, and no graphs are captured."""
+    return name == "O0" or (name in ("O", "optimization-level", "compilation-config") and str(value).strip() == "0")
+
+
+def _mistyped(name: str, known: Mapping[str, str]) -> list[str]:
+    if not 5 <= len(name) <= 60:
+        return []
+    alike = difflib.get_close_matches(name, [*known, *_SWITCHES, *_SPECULATIVE], 1, _ALIKE)
+    return [f"--{name} is not known and not counted: --{alike[0]}?"] if alike else []
+
+
+def _forbids_all(name: str, value: Any) -> bool:
+    """``{"image": 0, "video": 0}``, ``image=0,video=0``, ``--limit-mm-per-prompt.image 0``: the model reads text only."""
+    document = _decoded(value)
+    if not isinstance(document, dict):
+        pairs = re.findall(r"(\w{1,20})\s{0,2}=\s{0,2}(\d{1,9})", str(value)[:400], re.ASCII)
+        document = dict(pairs) if pairs else {name.partition(".")[2]: value} if "." in name else {}
+    counts = [each.get("count", 1) if isinstance(each, dict) else each for each in document.values()]
+    return "image" in document and all(_number(each) == 0 for each in counts)
+
+
+def _decoded(value: Any) -> Any:
+    """The value of a flag that is JSON; None for what is none."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return msgspec.json.decode(value[:LONGEST_LINE].encode("utf-8", "replace"))
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _take_overrides(name: str, value: Any, read: dict[str, Any], uncounted: list[str]) -> None:
+    """Fields that replace those of config.json: the longest context is taken, others are named."""
+    base, _, inner = name.partition(".")
+    document = {inner.rpartition(".")[2].replace("-", "_"): _decoded(value)} if inner else _decoded(value)
+    if not isinstance(document, dict):
+        uncounted.append(f"--{base} is no JSON object: what it changes is not counted")
+        return
+    nested = document.get("text_config")
+    fields = {**document, **(nested if isinstance(nested, dict) else {})}
+    for field, given in fields.items():
+        if field == "max_position_embeddings" and (longest := _number(given)) and longest >= 1:
+            read["model_context"] = int(longest)
+        elif field in ("rope_scaling", "rope_parameters") and isinstance(given, dict):
+            factor, original = _number(given.get("factor")), _number(given.get("original_max_position_embeddings"))
+            if factor and original and factor * original >= 1:
+                read["model_context"] = int(factor * original)
+        elif field not in ("text_config", "architectures", "rope_theta"):
+            uncounted.append(f"--{base}: {str(field)[:40]} is not counted")
 
 
 def _first(value: Any) -> Any:
@@ -199,14 +292,12 @@ def _numbers(value: Any) -> tuple[int, ...]:
 
 
 def _take_json(name: str, value: Any, read: dict[str, Any], draft: dict[str, Any], problems: list[str]) -> None:
-    document = value
-    if isinstance(value, str):
-        try:
-            document = msgspec.json.decode(value[:LONGEST_LINE].encode("utf-8", "replace"))
-        except (msgspec.DecodeError, RecursionError):
-            if name.startswith("speculative-config"):
-                problems.append(f"--{name} is no JSON object")
+    document = _decoded(value)
+    if document is None:
+        if name == "speculative-config":
+            problems.append(f"--{name} is no JSON object")
             return
+        document = value
     base, _, inner = name.partition(".")
     content = {inner.replace("-", "_"): document} if inner else document
     if not isinstance(content, dict):

@@ -7,6 +7,7 @@ from gpuwhy.fit.architecture import Architecture
 
 _DEFAULT_COUNT = 51
 """Batch sizes up to 512."""
+_USUAL_CHUNK = 8192
 
 
 def sglang_batches(largest: int, speculates: bool) -> tuple[int, ...]:
@@ -50,6 +51,9 @@ def sglang_decode_graphs(shape: Architecture, count: int, tokens_each: int) -> A
     return Amount(expected * 0.35, expected, expected * 2.0)
 
 
-def sglang_prefill_graphs(is_captured: bool) -> Amount:
-    """measured: 0.88 GiB on 0.5.13, 2.84 on 0.5.19."""
-    return Amount(0.4, 1.0, 2.9) if is_captured else NOTHING
+def sglang_prefill_graphs(is_captured: bool, tokens: int) -> Amount:
+    """measured: 0.88 GiB on 0.5.13, 2.84 on 0.5.19, at chunks of 8192 tokens; inferred that smaller ones take less."""
+    if not is_captured:
+        return NOTHING
+    share = min(1.0, tokens / _USUAL_CHUNK)
+    return Amount(0.1 + 0.3 * share, 0.2 + 0.8 * share, 0.6 + 2.3 * share)

@@ -51,8 +51,9 @@ def ground_of(model: Model, hardware: Hardware, settings: Settings, measured: Me
     is_sglang = settings.engine == "sglang"
     held = rank_weights(shape, model.inventory, settings.parallel, is_sglang)
     draft = draft_need(model, settings)
-    context = settings.context or shape.context or _USUAL_CONTEXT
-    if not (settings.context or shape.context):
+    longest = settings.context or settings.model_context or shape.context
+    context = longest or _USUAL_CONTEXT
+    if not longest:
         missing = (*missing, f"the longest context is not known: {_USUAL_CONTEXT} is taken")
     if element_bytes(settings.kv_dtype, shape) is None:
         missing = (*missing, f"the cache's dtype {settings.kv_dtype!r} is not known: that of the model is taken")
@@ -78,6 +79,7 @@ def ground_of(model: Model, hardware: Hardware, settings: Settings, measured: Me
             *shape.missing,
             *draft.missing,
             *settings.problems,
+            *settings.uncounted,
         ),
     )
 

@@ -85,8 +85,12 @@ class Settings(Struct, frozen=True, kw_only=True):
     is_data_parallel_encoder: bool = False
     executor: str = ""
     nodes: int = 1
+    model_context: int | None = None
+    """The longest context that the model is said to have in place of what its config.json says (``--hf-overrides``)."""
     unread: tuple[str, ...] = ()
     """Flags that have no part in the memory, or that are not known."""
+    uncounted: tuple[str, ...] = ()
+    """What flags with a part in the memory ask for that no estimate counts, and flags that look mistyped; for people."""
     problems: tuple[str, ...] = ()
     """Values that cannot be what they should."""
 

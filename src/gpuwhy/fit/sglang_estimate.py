@@ -14,8 +14,11 @@ from gpuwhy.fit.results import Cache, Check, Estimate, Fraction, Part
 from gpuwhy.fit.workspaces import backend, sglang_aiter, sglang_request_table, sglang_triton_mla, sglang_workspace
 from gpuwhy.knowledge.engine_memory import SglangMemory, sglang_memory
 
-_LATE = Amount(0.1, 0.5, 1.5)
-"""inferred: communicators and kernels that come with the first requests."""
+_STEPS_TO_SETTLE = 24
+_LATE, _LATE_ALONE = Amount(0.1, 0.5, 1.5), Amount(0.05, 0.25, 0.7)
+"""inferred: communicators, which a single GPU has none of, and kernels that come with the first requests."""
+
+_AITER_PART_NAME = "partial results of aiter"
 
 
 def sglang_estimate(ground: Ground) -> Estimate:
@@ -32,14 +35,23 @@ def sglang_estimate(ground: Ground) -> Estimate:
         drafted = NOTHING
     images = sglang.reserve_for_images(shape, settings, release)
     budget = sglang.pool_budget(pre, ground.held, drafted, fraction, images, release)
-    if settings.fraction is not None and sglang.is_lowered_by_aiter(shape, settings, ground.hardware):
+    is_budgeted = reading.is_outside and backend(shape, ground.hardware, settings.attention_backend) == "aiter"
+    if (
+        not is_budgeted
+        and settings.fraction is not None
+        and sglang.is_lowered_by_aiter(shape, settings, ground.hardware)
+    ):
         # whether a given fraction is lowered as the default is, was not read
         lowered = sglang.pool_budget(pre, ground.held, drafted, fraction * sglang.AITER_SHARE, images, release)
         budget = Amount(lowered.low, budget.expected, budget.high)
     if measured.available_after is not None and measured.available_before is not None:
         budget = Amount.exact(measured.available_after - measured.available_before * (1 - fraction) - images)
+    if is_budgeted:
+        budget = budget - _aiter_in_budget(ground, budget, release)
     made = sglang.pool(shape, settings, budget, ground.kv, draft.layers, draft.kv_bytes, release)
     late, first = _sglang_after_pool(ground, release, chosen, made.tokens)
+    if is_budgeted:
+        late = [part for part in late if part.name != _AITER_PART_NAME]
     uncounted = NOTHING if release.counts_draft else drafted
     left = _left_beside_pool(ground, pre, fraction, drafted if release.counts_draft else NOTHING, made)
     started = combined(part.gib for part in late)
@@ -103,6 +115,20 @@ def _left_beside_pool(ground: Ground, pre: Amount, fraction: float, counted: Amo
     return Amount(expected - (pre.expected - pre.low) * share, expected, expected + (pre.high - pre.expected) * share)
 
 
+def _aiter_in_budget(ground: Ground, budget: Amount, release: SglangMemory) -> Amount:
+    """measured: a build after the read releases takes aiter's partial results from the budget of the pool, and does not
+    lower the fraction; the requests that they are for follow from the tokens that are then left.
+    """
+    settings, draft = ground.settings, ground.draft
+    taken = NOTHING
+    for _ in range(_STEPS_TO_SETTLE):
+        left = Amount(*(max(0.0, of - by) for of, by in ((budget.low, taken.low), (budget.expected, taken.expected), (budget.high, taken.high))))  # fmt: skip
+        tokens = sglang.pool(ground.shape, settings, left, ground.kv, draft.layers, draft.kv_bytes, release).tokens
+        slots = [sglang.request_slots(settings, each, ground.context) for each in (tokens.low, tokens.expected, tokens.high)]  # fmt: skip
+        taken = Amount(*(sglang_aiter(ground.shape, settings.parallel, each, ground.context) for each in slots))
+    return Amount.exact(taken.expected)
+
+
 _GRAPH_MESSAGE = "Exception: Capture cuda graph failed: CUDA out of memory. Possible solutions: 1. set --mem-fraction-static to a smaller value (e.g., 0.8 or 0.7) 2. set --cuda-graph-max-bs to a smaller value (e.g., 16)"  # fmt: skip
 
 
@@ -121,7 +147,7 @@ def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang.Def
     parts = [
         Part(name=f"workspace of {name}", kind="workspace", gib=sglang_workspace(name, settings.is_deterministic).scaled(2 if ground.draft.layers else 1), source="the backend's own size"),
         Part(name="decode graphs", kind="graphs", gib=sglang_decode_graphs(shape, len(batches), each), source=f"inferred: {len(batches)} batch sizes to {chosen.captured_batch}"),
-        Part(name="prefill graphs", kind="graphs", gib=sglang_prefill_graphs(chosen.has_prefill_graphs), source="measured on 0.5.13 and 0.5.19"),
+        Part(name="prefill graphs", kind="graphs", gib=sglang_prefill_graphs(chosen.has_prefill_graphs, chosen.prefill_tokens), source="measured on 0.5.13 and 0.5.19"),
         Part(name="logits of the graphs", kind="workspace", gib=Amount.exact(logits_gib(shape, rows)), source=f"{rows} rows of float32 logits"),
     ]  # fmt: skip
     if name == "triton" and shape.mla:
@@ -132,7 +158,7 @@ def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang.Def
     slots = Amount(*(sglang.request_slots(settings, each, ground.context) for each in (tokens.low, tokens.expected, tokens.high)))  # fmt: skip
     parts.append(Part(name="table of requests", kind="workspace", gib=slots.scaled(sglang_request_table(1, ground.context)), source=f"{slots.expected:.0f} requests x {ground.context} tokens, int32"))  # fmt: skip
     if name == "aiter":
-        parts.append(Part(name="partial results of aiter", kind="workspace", gib=slots.scaled(sglang_aiter(shape, parallel, 1, ground.context)), source=f"{slots.expected:.0f} requests x heads x parts of the context, float32"))  # fmt: skip
-    parts.append(Part(name="late communicators and kernels", kind="communication", gib=_LATE, source="inferred"))
+        parts.append(Part(name=_AITER_PART_NAME, kind="workspace", gib=slots.scaled(sglang_aiter(shape, parallel, 1, ground.context)), source=f"{slots.expected:.0f} requests x heads x parts of the context, float32"))  # fmt: skip
+    parts.append(Part(name="late communicators and kernels", kind="communication", gib=_LATE if settings.tensor * settings.pipeline > 1 else _LATE_ALONE, source="inferred"))
     first = Part(name="prefill", kind="activation", gib=sglang_prefill(shape, parallel, min(chosen.prefill_tokens, ground.context)), source=f"inferred: {chosen.prefill_tokens} tokens at a time", is_static=False)  # fmt: skip
     return [part for part in parts if part.gib.high > 0], first
