@@ -1,0 +1,36 @@
+"""The kinds of models that people serve: parameters as published, and the cache as arithmetic has it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuwhy.fit.architecture import read_architecture
+from gpuwhy.fit.inventory import computed_inventory
+from gpuwhy.fit.kv_cache import kv_shape
+from gpuwhy.fit.parallel import Parallel
+
+DATA = Path(__file__).parents[1] / "data" / "fit_zoo" / "models.json"
+MODELS: dict[str, dict[str, Any]] = json.loads(DATA.read_text(encoding="utf-8"))["models"]
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_parameters_are_as_published(name: str) -> None:
+    shape = read_architecture(MODELS[name]["config"])
+    inventory = computed_inventory(shape)
+    each = shape.quantization.dtype.bytes_each * 1e9
+    counts = [inventory.checkpoint_bytes / each, (inventory.checkpoint_bytes + inventory.predicting_bytes) / each]
+    published = MODELS[name]["billions"]
+    assert shape.missing == ()
+    # some cards count the layers of multi-token prediction
+    assert min(abs(count - published) for count in counts) <= 0.01 * published, counts
+
+
+@pytest.mark.parametrize("name", sorted(MODELS))
+def test_the_cache_of_a_token_is_as_arithmetic_has_it(name: str) -> None:
+    shape = read_architecture(MODELS[name]["config"])
+    found = kv_shape(shape, Parallel(), "bfloat16").per_token
+    assert found == pytest.approx(MODELS[name]["cache"], rel=0.001)
