@@ -27,7 +27,9 @@ from gpuwhy.fit.measured import Measured
 from gpuwhy.fit.model import Model
 from gpuwhy.fit.results import Estimate, Verdict
 from gpuwhy.fit.settings import Settings
+from gpuwhy.knowledge.config_defaults import has_states
 from gpuwhy.knowledge.gpu_memory_sizes import GpuMemory, memory_of
+from gpuwhy.knowledge.model_architectures import normalised
 
 POINTS = Path(__file__).parents[1] / "tests" / "data" / "fit" / "points.jsonl"
 KV_TOLERANCE, KV_BAR = 0.02, 0.93
@@ -87,8 +89,9 @@ def config_of(record: dict[str, Any]) -> dict[str, Any]:
         config["architectures"] = [record["arch"]]
     if record.get("full_attention_layers") and record.get("layers"):
         full, layers = int(record["full_attention_layers"]), int(record["layers"])
-        # which layers slide does not matter for the sums
-        config.setdefault("layer_types", ["full_attention"] * full + ["sliding_attention"] * (layers - full))
+        # which layers are the others does not matter for the sums
+        other = "linear_attention" if has_states(normalised(str(record.get("arch")))) else "sliding_attention"
+        config.setdefault("layer_types", ["full_attention"] * full + [other] * (layers - full))
     return config
 
 
@@ -126,7 +129,7 @@ def model_of(row: dict[str, Any], models: dict[str, dict[str, Any]]) -> Model | 
         inventory = scaled_inventory(inventory, float(size), 0.0)
     elif isinstance(parameters, int | float) and parameters > 0 and not shape.quantization.is_quantized:
         stored = parameters * shape.quantization.dtype.bytes_each
-        if abs(inventory.checkpoint_bytes - stored) > 0.05 * stored:
+        if abs(inventory.checkpoint_bytes - stored) > 0.025 * stored:
             # the record lacks a part of the model, such as a tower: its size stands in for an index
             inventory = scaled_inventory(inventory, stored, 0.0)
     return Model(name, shape, inventory)

@@ -137,6 +137,12 @@ _ENCODERS = frozenset(
 )  # fmt: skip
 #: one matrix for gate and up, whose joint width is called the intermediate size
 _JOINT_WIDTHS = frozenset(["qwen", "qwenlmhead", "molmo"])
+#: their layers that do not attend to everything keep a state, and no window
+_HYBRIDS = frozenset(
+    ["qwen3next", "qwen35", "qwen35moe", "qwen35text", "qwen35moetext", "nemotronh", "granitemoehybrid", "jamba", "bamba",
+     "falconh1", "lfm2", "lfm2moe", "lfm2vl", "zamba2", "minimaxtext01", "minimaxm1", "minimax", "kimilinear", "mamba",
+     "mamba2", "falconmamba", "bailingmoelinear", "bailingmoev25", "plamo2", "olmohybrid"]
+)  # fmt: skip
 _LEARNED_POSITIONS = frozenset(
     ["gpt2", "gptbigcode", "gptneo", "opt", "bert", "roberta", "xlmroberta", "camembert", "electra", "whisper", "bart"]
 )
@@ -184,6 +190,11 @@ def is_encoder(model_type: str) -> bool:
 def has_joint_width(model_type: str) -> bool:
     """Whether its intermediate size is that of gate and up together."""
     return model_type in _JOINT_WIDTHS
+
+
+def has_states(model_type: str) -> bool:
+    """Whether the layers of this type that do not attend to everything keep a state of fixed size."""
+    return model_type in _HYBRIDS
 
 
 def has_learned_positions(model_type: str) -> bool:
