@@ -92,3 +92,22 @@ def test_a_rate_is_kept(tmp_path: Path) -> None:
     times = sorted(map(float, begun.read_text().split()))
     assert len(times) == 4
     assert times[-1] - times[0] >= 0.6
+
+
+def test_a_group_without_nodes_and_an_inventory_that_is_not_there_are_said_so(tmp_path: Path) -> None:
+    out = tmp_path / "incident"
+    done = gpuwhy("fleet", "collect", "@no_such_group", "-o", str(out))
+    assert (done.status, done.out) == (2, "")
+    assert "'@no_such_group' holds no nodes" in done.err
+    assert not out.exists()
+    absent = gpuwhy("fleet", "collect", "--inventory", str(tmp_path / "absent.ini"), "-o", str(out))
+    assert absent.status == 2
+    assert absent.err.endswith("absent.ini cannot be read as an inventory: No such file or directory\n")
+    assert absent.err.count("absent.ini") == 1
+
+
+def test_one_node_is_not_several_and_the_way_on_is_named() -> None:
+    rows = [Node(name="gpu1", status="ok", file="nodes/gpu1.gpuwhy")]
+    told = collected("my fleet", Outcome(1, 0, {"ok": 1}), rows)
+    assert told.splitlines()[0] == "gpuwhy: my fleet: 1 node: 1 ok"
+    assert "gpuwhy fleet report 'my fleet'" in told

@@ -152,9 +152,28 @@ def test_the_document_is_as_its_schema_says(report: FleetReport) -> None:
 
 
 def test_every_format_shows_a_fleet(report: FleetReport) -> None:
-    assert set(names_for("fleet")) >= {"text", "json", "html", "oneline", "junit", "prom", "sarif"}
+    assert set(names_for("fleet")) == {"text", "json", "html", "markdown", "oneline", "junit", "prom", "sarif"}
     for form in names_for("fleet"):
-        assert "gpu000" in render(report, form, Detail(verbose=True)) or form == "prom"
+        assert "gpu000" in render(report, form, Detail(verbose=True, is_private=True)) or form == "prom"
+
+
+def test_an_issue_has_the_outliers_and_no_name_of_a_node(report: FleetReport) -> None:
+    private = render(report, "markdown", Detail(is_private=True))
+    assert "| `gpu00009` |" in private
+    assert "`toolkits" in private or "`toolkit" in private
+    assert "<summary>Without a snapshot</summary>" in private
+    assert "no route to host" in private
+    public = render(report, "markdown")
+    assert "gpu0" not in public
+    assert "`host-" in public
+    assert len(public.splitlines()) == len(private.splitlines())
+
+
+@pytest.mark.parametrize("width", [60, 80])
+def test_the_report_follows_the_terminal(report: FleetReport, width: int) -> None:
+    lines = render(report, "text", Detail(width=width)).splitlines()
+    assert all(len(line) <= width or " " not in line.strip() for line in lines)
+    assert "".join("".join(lines).split()) == "".join(render(report, "text", Detail(width=0)).split())
 
 
 def test_the_page_has_the_matrix_of_groups_and_facts(report: FleetReport) -> None:
@@ -185,7 +204,7 @@ def test_what_all_nodes_have_is_a_problem_and_marks_nobody(tmp_path: Path) -> No
     generate(tmp_path, 4, 1, [Planted(fault("CUDA does not start"), tuple(names(4))), Planted(fault("older driver"), tuple(names(4)))])  # fmt: skip
     report = analyse(tmp_path)
     assert report.outliers == ()
-    text = render(report, "text")
+    text = render(report, "text", Detail(width=0))
     assert text.startswith("4 of 4 alike; nobody deviates; ")
     assert "(proven, on 4)" in text.splitlines()[0]
     assert "found on the 4 nodes that are alike (NVIDIA H100 80GB HBM3, sglang):" in text

@@ -17,8 +17,9 @@ from gpuwhy.cli.report_options import report_options, write_report
 @click.argument("folder", type=click.Path())
 @report_options("fleet")
 @click.option("--verbose", "-v", is_flag=True, help="Every outlier, every deviation, all that has no majority.")
+@click.option("--private", is_flag=True, help="With markdown: leave names of hosts, addresses, users and folders as they are.")  # fmt: skip
 @click.option("--processes", type=click.IntRange(0, 64), default=0, metavar="N", help="Processes that work at once; 0: one for each processor, up to 4.")  # fmt: skip
-def command(folder: str, form: str, output: Path | None, verbose: bool, processes: int) -> int:
+def command(folder: str, form: str, output: Path | None, verbose: bool, private: bool, processes: int) -> int:
     """What is alike and what is different among the nodes that were collected in FOLDER.
 
     Nodes are compared with those that have the same GPUs and the same unit. What differs by nature (names, addresses,
@@ -35,7 +36,7 @@ def command(folder: str, form: str, output: Path | None, verbose: bool, processe
         report = analyse(folder, _counter(), processes)
     except StoreError as error:
         unusable(str(error))
-    write_report(report, form, Detail(verbose=verbose), output)
+    write_report(report, form, Detail(verbose=verbose, is_private=private), output)
     if not report.compared:
         return UNREACHABLE
     return FAILURE if report.outliers or report.failing else 0

@@ -59,6 +59,8 @@ def collect_fleet(
     set; StoreError where it cannot be written. What came until then is in the store.
     """
     wanted = list(nodes if nodes is not None else engine.nodes())
+    if not wanted:
+        raise FleetError(f"{engine.name} names no nodes", "Name them: gpuwhy fleet collect 'gpu[001-064]' -o FOLDER")
     before = {node.name: node for node in store.nodes()}
     if before and not resume:
         raise FleetError(

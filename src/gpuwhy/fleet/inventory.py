@@ -144,7 +144,9 @@ def _read(path: str) -> Inventory:
     file = Path(path)
     try:
         text = "" if file.is_dir() else file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise FleetError(f"{path} cannot be read as an inventory: {error.strerror}") from error
+    except UnicodeDecodeError as error:
         raise FleetError(f"{path} cannot be read as an inventory: {error}") from error
     if (
         file.is_dir()

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from gpuwhy.model.diagnosis import Diagnosis
+from gpuwhy.model.fleet import FleetReport
 from gpuwhy.redaction import Redactor
 from gpuwhy.snapshot.anonymising import stand_ins
 
@@ -56,6 +57,9 @@ def _hosts(answer: Any) -> Iterator[str]:
     where = getattr(answer, "where", "")
     if where and "/" not in where and "." not in where.rpartition("@")[2].rpartition(".")[2][:4]:
         yield where.rpartition("@")[2]
+    if isinstance(answer, FleetReport):
+        yield from (node for pool in answer.pools for group in pool.groups for node in group.nodes)
+        yield from (node for each in answer.not_collected for node in each.nodes)
     if isinstance(answer, Diagnosis):
         yield from {
             event.process.host for event in answer.incident.events if event.process is not None and event.process.host
@@ -63,6 +67,11 @@ def _hosts(answer: Any) -> Iterator[str]:
 
 
 def _versions(answer: Any) -> Iterator[str]:
+    if isinstance(answer, FleetReport):
+        for each in (deviation for outlier in answer.outliers for deviation in outlier.deviations):
+            if not each.key.startswith(("env.", "files.")):
+                yield from (each.value, each.usual)
+        return
     for fact in getattr(answer, "facts", ()):
         if isinstance(fact.value, str) and not fact.key.startswith(("env.", "files.")):
             yield fact.value

@@ -48,6 +48,8 @@ class ClusterShell:
                 f"{self._asked!r} is no set of nodes: {error}",
                 "As ClusterShell writes it: gpu[001-064], gpu1,gpu2, @group; user@ before all of it. Groups: nodeset -L",
             ) from error
+        if not found:
+            raise FleetError(f"{self._asked!r} holds no nodes", "Groups and what they hold: nodeset -LL")
         for node in found:
             if not _NODE.match(node):
                 raise FleetError(f"{node!r} is no name of a host")

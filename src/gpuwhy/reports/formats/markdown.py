@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from gpuwhy.investigate.checks.results import Forecast
     from gpuwhy.investigate.differences import Comparison
     from gpuwhy.model.diagnosis import Diagnosis
+    from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
     from gpuwhy.reports.fit_answer import FitAnswer
     from gpuwhy.reports.interface import Detail
@@ -43,6 +44,14 @@ def comparison(answer: Comparison, detail: Detail) -> str:
     from gpuwhy.reports.public import public
 
     return comparison_text(answer if detail.is_private else public(answer))
+
+
+def fleet(answer: FleetReport, detail: Detail) -> str:
+    """The answer and the outliers as a table, the rest folded; for the public, nodes have other names."""
+    from gpuwhy.reports.fleet_issue import fleet_text
+    from gpuwhy.reports.public import public
+
+    return fleet_text(answer if detail.is_private else public(answer))
 
 
 def estimate(answer: FitAnswer, detail: Detail) -> str:

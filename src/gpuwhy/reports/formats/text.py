@@ -48,7 +48,8 @@ def fleet(answer: FleetReport, detail: Detail) -> list[Row]:
     """How many are alike, who deviates in what, and what that causes."""
     from gpuwhy.reports.fleet import lines
 
-    return [Row(line, style=style, is_whole=True) for line, style in lines(answer, detail.verbose)]
+    shown = ((line.lstrip(), len(line) - len(line.lstrip()), style) for line, style in lines(answer, detail.verbose))
+    return [Row(text, indent, style, 2) for text, indent, style in shown]
 
 
 def estimate(answer: FitAnswer, detail: Detail) -> list[Row]:
