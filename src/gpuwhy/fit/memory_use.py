@@ -22,7 +22,7 @@ def gpu_use(found: Estimate, title: str = "One GPU") -> MemoryUse:
         ),
         total=found.total_gib.expected,
         total_within=max(0.0, found.total_gib.high - found.total_gib.expected),
-        says=(f"As computed {_COMES_TO[found.verdict]}: {found.reason}", *_refusals(found), *_fraction(found), *_cache(found)),
+        says=(f"As computed {_COMES_TO[found.verdict]}: {found.reason}", *(_refusals(found) or (*_fraction(found), *_cache(found)))),
         missing=found.missing,
     )  # fmt: skip
 
@@ -66,7 +66,9 @@ def _part(name: str, kind: str, amount: Amount, source: str) -> MemoryPart:
 
 
 def _refusals(found: Estimate) -> tuple[str, ...]:
-    return tuple(f"{each.flag}: {each.says}" for each in found.constraints)
+    """With them no fraction starts, and no cache is made."""
+    said = [f"{each.flag}: {each.says}" for each in found.constraints]
+    return tuple(each if each != found.reason else f"so much each GPU would take if {each.partition(':')[0]} were allowed" for each in said)  # fmt: skip
 
 
 def _fraction(found: Estimate) -> tuple[str, ...]:
@@ -83,5 +85,5 @@ def _cache(found: Estimate) -> tuple[str, ...]:
     cache = found.cache
     if not cache.bytes_per_token or cache.tokens.expected <= 0:
         return ()
-    longest = f"; the longest request {cache.longest.expected:,.0f} of {cache.context:,}, {cache.concurrency.expected:.2f} of full length at a time" if cache.context else ""  # fmt: skip
+    longest = f"; the longest request {min(cache.longest.expected, cache.context):,.0f} of {cache.context:,}, {cache.concurrency.expected:.2f} of full length at a time" if cache.context else ""  # fmt: skip
     return (f"the cache holds {cache.tokens.expected:,.0f} tokens ({cache.tokens.low:,.0f} to {cache.tokens.high:,.0f}){longest}",)  # fmt: skip

@@ -147,7 +147,7 @@ def cache_sentences(found: Estimate) -> Iterator[str]:
             yield f"no value does: the least is {low.expected:.3f}, the most {high.expected:.3f}"
     yield f"{cache.gib.expected:.2f} GiB per GPU for {cache.tokens.expected:,.0f} tokens ({cache.tokens.low:,.0f} to {cache.tokens.high:,.0f}), {cache.bytes_per_token:,.0f} bytes each"
     if cache.context:
-        yield f"longest request {cache.longest.expected:,.0f} tokens of the {cache.context:,} asked for; {cache.concurrency.expected:.2f} of full length at a time"
+        yield f"longest request {min(cache.longest.expected, cache.context):,.0f} tokens of the {cache.context:,} asked for; {cache.concurrency.expected:.2f} of full length at a time"
 
 
 def _checks(found: Estimate) -> Iterator[Row]:

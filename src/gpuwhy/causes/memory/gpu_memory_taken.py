@@ -126,7 +126,7 @@ def gpu_memory_taken(case: Case, holders: GpuHolders | Unknown) -> Judgement:
         not_remedies=_in_vain(case, taken),
         notes=_notes(taken),
         strength=_strength(taken),
-        memory=uses.gpu_uses(case, case.engine, Budget(), taken.total, allocation=taken.allocation, taken=_held(taken)),
+        memory=uses.gpu_uses(case, case.engine or ("vllm" if taken.kind == "less-than-desired" else ""), Budget(), taken.total, allocation=taken.allocation, taken=_held(taken)),
     )  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def _known(found: Estimate) -> Iterator[tuple[str, str]]:
         yield "to spare", f"{margin.expected:+.2f} GiB ({margin.low:+.2f} to {margin.high:+.2f})"
     yield "cache", f"{cache.tokens.expected:,.0f} tokens"
     if cache.context:
-        yield "longest request", f"{cache.longest.expected:,.0f} of {cache.context:,}"
+        yield "longest request", f"{min(cache.longest.expected, cache.context):,.0f} of {cache.context:,}"
         yield "of full length at a time", f"{cache.concurrency.expected:.2f}"
 
 
