@@ -158,6 +158,46 @@ def test_a_name_that_moved() -> None:
     assert [each.dotted for each in found.earlier] == ["0.9:pkg.a.wanted"]
 
 
+def test_a_name_that_is_handed_on_is_there() -> None:
+    there = package(
+        {
+            "__init__.py": "from .common import *\nif sys.platform == 'linux':\n    from .linux import *\n",
+            "common.py": "def wanted(): pass\ndef _private(): pass\ndef listed(): pass\n",
+            "linux.py": "__all__ = ['listed']\ndef listed(): pass\ndef hidden(): pass\n",
+            "lazy.py": "_TABLE = {'late': lambda: 1}\ndef __getattr__(name):\n    if name in _TABLE:\n        return _TABLE[name]()\n    if name == 'later':\n        return 2\n    raise AttributeError(name)\n",
+            "one.py": "from pkg.two import *\n",
+            "two.py": "from pkg.one import *\n",
+        }
+    )
+    (found,) = where_is(there, "pkg", "wanted").here
+    assert (found.dotted, found.kind, found.spot.path) == ("pkg.wanted", "function", "pkg/common.py")
+    assert not where_is(there, "pkg", "_private").here
+    assert not where_is(there, "pkg", "hidden").here
+    assert [[each.text for each in found.requires] for found in where_is(there, "pkg", "listed").here] == [[], ["sys.platform == 'linux'"]]  # fmt: skip
+    assert [found.kind for name in ("late", "later") for found in where_is(there, "pkg.lazy", name).here] == ["made by __getattr__"] * 2  # fmt: skip
+    assert not where_is(there, "pkg.lazy", "never").here
+    assert [found.kind for found in where_is(there, "pkg", "lazy").here] == ["module"]
+    assert not where_is(there, "pkg.one", "wanted").here
+
+
+def test_a_name_that_no_text_spells_is_not_called_absent() -> None:
+    there = package(
+        {
+            "__init__.py": "import typing\nif typing.TYPE_CHECKING:\n    from pkg.llm import LLM\nfrom pkg._C import *\nTABLE = {'LLM': '.llm:LLM'}\ndef __getattr__(name):\n    return TABLE[name].split(':')\n",
+            "llm.py": "class LLM: pass\nfor name in dir(other):\n    globals()[name] = 1\n",
+            "types.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from pkg.llm import LLM\n",
+        }
+    )
+    assert [(each.kind, each.spot.line) for each in where_is(there, "pkg", "LLM").here] == [("made by __getattr__", 5)]
+    assert where_is(there, "pkg", "float8").open_ends == (
+        "pkg._C, whose names pkg takes over by import *, was not searched",
+        "pkg has a __getattr__ that makes names when they are asked for",
+    )
+    assert where_is(there, "pkg.llm", "x").open_ends == ("pkg.llm makes names at run time by globals()",)
+    only_types = where_is(there, "pkg.types", "LLM")
+    assert (only_types.here, only_types.open_ends) == ((), ())
+
+
 def test_a_name_that_was_renamed_and_a_module_that_is_gone() -> None:
     new = package({"a.py": "def sample_top_k(): pass\n", "kernels.py": ""})
     assert where_is(new, "pkg.a", "sample_topk").nearest == ("sample_top_k",)

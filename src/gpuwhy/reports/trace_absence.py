@@ -58,7 +58,9 @@ def _moved(answer: Moved) -> Iterator[Line]:
             ANSWER,
         )
     else:
-        yield f"{wanted} is not in what is installed", ANSWER
+        yield f"{wanted} is not in {'the Python source that' if answer.open_ends else 'what'} is installed", ANSWER
+    for end in answer.open_ends:
+        yield f"  it may be there all the same: {end}", NOTE
     if not answer.is_module_there:
         yield f"  there is no module {answer.module}", ""
     for each in (*answer.here, *answer.elsewhere):

@@ -257,4 +257,6 @@ class Moved(msgspec.Struct, frozen=True):
     nearest: tuple[str, ...]
     earlier: tuple[FoundSymbol, ...] = ()
     """The same in the other releases that were given, newest first; ``dotted`` starts with ``VERSION:``."""
+    open_ends: tuple[str, ...] = ()
+    """Where the name may come from all the same, when it was not found there."""
     scope: Scope | None = None
