@@ -408,7 +408,7 @@ def _questioned(asked: Asked) -> Iterator[None]:
     try:
         yield
     except UnreadableLog as error:
-        raise UnusableError(f"{asked.log}: {error}") from error
+        raise UnusableError(str(error)) from error
     except (QuestionError, ValueError) as error:
         raise UnusableError(str(error)) from error
     except OSError as error:

@@ -7,6 +7,9 @@ from pathlib import Path
 
 from tests.cli.running import gpuwhy
 
+from gpuwhy.snapshot import Snapshot, write
+from gpuwhy.snapshot.document import Denial, Probe, Subject
+
 SNAPSHOT = str(Path(__file__).parents[1] / "data" / "snapshots" / "schema-0.1.json")
 
 
@@ -58,3 +61,14 @@ def test_a_collection_for_the_public_has_no_names_either(tmp_path: Path) -> None
     assert done.status == 0, done.err
     assert "names replaced" in done.err
     assert gpuwhy("collect", "local", "--redact", "x", "--output", public).status == 2
+
+
+def test_what_the_account_could_not_read_is_listed_with_the_ways_to_it(tmp_path: Path) -> None:
+    hidden = Denial("/dev/kmsg: Operation not permitted", ("sudo sysctl kernel.dmesg_restrict=0", "--sudo"))
+    denied = Probe(name="kernel_log", status="denied", reason=hidden.what, denied=(hidden,))
+    file = tmp_path / "host.gpuwhy"
+    write(Snapshot(target=Subject("ssh", "gpu-host"), started=1795946290.0, probes=(denied,)), file)
+    told = gpuwhy("show", str(file)).out
+    assert "what the account of the collection could not read:" in told
+    assert "it would be by `sudo sysctl kernel.dmesg_restrict=0` or gpuwhy with --sudo" in told
+    assert "could not read" not in gpuwhy("show", SNAPSHOT).out

@@ -27,6 +27,9 @@ PROPERTIES = (
     "InvocationID",
 )  # fmt: skip
 
+NOT_RUNNING = "not been booted with systemd"
+"""Of systemctl, where another program is process 1: in most containers."""
+
 
 def unit(request: Request, notes: Notes, candidates: Optional[List[Dict[str, Any]]]) -> Dict[str, Any]:
     """The unit that was named, else the most recent failing one: its properties, command, and given environment."""
@@ -37,6 +40,8 @@ def unit(request: Request, notes: Notes, candidates: Optional[List[Dict[str, Any
     output = systemctl(["show", "--no-pager", "-p", ",".join(PROPERTIES), "--", name], manager)
     notes.source("systemctl %sshow %s" % ("--user " if manager else "", name))
     properties = properties_of(output.out)
+    if NOT_RUNNING in output.err:
+        raise Absent("systemd does not run here, so there is no unit %s" % name)
     if output.status != 0 or not properties:
         raise Failed("systemctl show %s: %s" % (name, output.err.strip()[:300] or "exit status %d" % output.status))
     if properties.get("LoadState") == "not-found" and properties.get("ActiveState", "inactive") == "inactive":

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gpuwhy.snapshot import Snapshot
 from gpuwhy.snapshot.logs import Candidate
+from gpuwhy.targets import TargetError
 
 _OF_SERVICE = ("unit", "service_log", "process", "journal", "container_state")
 """The probes that see the service itself; what says most of why it was not seen comes first."""
@@ -35,6 +36,18 @@ def notes_on_named(snapshot: Snapshot) -> list[str]:
     told = (snapshot.probe(name) for name in _OF_SERVICE)
     why = list(dict.fromkeys(probe.reason for probe in told if probe is not None and probe.reason))
     return [f"Nothing of {snapshot.target.unit} was seen: {next(iter(why), 'the collection ended early')}."]
+
+
+def is_unknown_unit(snapshot: Snapshot) -> bool:
+    """Whether a unit was named that the service manager does not know, and that nothing else there goes by."""
+    unit = snapshot.probe("unit")
+    return unit is not None and unit.status == "absent" and bool(notes_on_named(snapshot))
+
+
+def expect_unit(snapshot: Snapshot, where: str) -> None:
+    """Raises :class:`gpuwhy.targets.TargetError` for a unit that is not there: nothing can be said of it."""
+    if is_unknown_unit(snapshot):
+        raise TargetError(f"{where}: {notes_on_named(snapshot)[0]}")
 
 
 def _called(candidate: Candidate) -> str:

@@ -10,7 +10,7 @@ from gpuwhy.diagnosis import completed, sign_literals
 from gpuwhy.investigate.binaries_asked import binary_facts, judged_again
 from gpuwhy.investigate.collected_logs import collected_logs
 from gpuwhy.investigate.concluding import conclude
-from gpuwhy.investigate.examined_service import notes_on_named, notes_on_services
+from gpuwhy.investigate.examined_service import is_unknown_unit, notes_on_named, notes_on_services
 from gpuwhy.investigate.log import diagnose_logs, judged
 from gpuwhy.investigate.log_files import log_files, log_owner
 from gpuwhy.investigate.model_asked import model_facts
@@ -131,7 +131,9 @@ def _diagnosed(
 
     unit = _unit(snapshot)
     look = hangs.look_named(snapshot, source, record)
-    logs = hangs.of_this_life([*collected_logs(snapshot, unit), *log_files(snapshot), *more], look, unit)
+    # a unit that is not there did not fail: what the kernel says is then about others
+    of_host = [] if is_unknown_unit(snapshot) else [*collected_logs(snapshot, unit), *log_files(snapshot)]
+    logs = hangs.of_this_life([*of_host, *more], look, unit)
     known = Facts()
     for log in logs:
         known = known.merged(facts_in(log))

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from gpuwhy.diagnosis import completed
+from gpuwhy.investigate.examined_service import expect_unit
 from gpuwhy.investigate.failing_condition import exception_of
 from gpuwhy.investigate.installed_files import Clock
 from gpuwhy.investigate.source import Questioner
@@ -101,6 +102,8 @@ def answer_on(
     with Session(target, wish.unit, timeout) as session:
         probes = () if wish.is_replay else _FAILURE if wish.needs_failure else _WHERE
         snapshot = session.collect(on_probe, probes=probes, python=wish.python)
+        if wish.needs_failure:
+            expect_unit(snapshot, target.name)
         return _Tracing(snapshot, session, target.name, wish, clock, cache, on_first, is_live=True).answer()
 
 

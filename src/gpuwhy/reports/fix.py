@@ -18,6 +18,7 @@ from gpuwhy.reports.neutral import plain
 from gpuwhy.reports.row import Row
 
 _NO_FAILURE = "no failure in what was examined: there is nothing to fix"
+_NOT_EXAMINED = "not enough could be examined to say what to fix"
 _UNKNOWN = "the cause is not known, so no remedy can be chosen: gpuwhy diagnose tells what was seen"
 
 
@@ -27,7 +28,10 @@ def diagnosed(diagnosis: Diagnosis) -> Iterator[Row]:
     subject = f"{unit} on {diagnosis.where}" if unit and unit not in diagnosis.where else diagnosis.where
     if not diagnosis.findings:
         is_failure = diagnosis.incident.is_failure and diagnosis.incident.primary is not None
-        yield Row(f"{subject}: {_UNKNOWN if is_failure else _NO_FAILURE}", style="answer")
+        found = _UNKNOWN if is_failure else _NO_FAILURE if diagnosis.is_examined else _NOT_EXAMINED
+        yield Row(f"{subject}: {found}", style="answer")
+        for note in diagnosis.notes if found == _NOT_EXAMINED else ():
+            yield Row(f"- {note}", 2, "note", 2)
         return
     finding = diagnosis.findings[0]
     yield Row(f"{subject}: {finding.certainty.value}: {finding.title}", style="answer")

@@ -13,6 +13,7 @@ from gpuwhy.reports.document import written
 from gpuwhy.reports.neutral import plain
 from gpuwhy.snapshot import Probe, Snapshot
 from gpuwhy.snapshot.anonymising import KINDS
+from gpuwhy.snapshot.denials import denials
 from gpuwhy.snapshot.redactions import Redaction, redactions_of
 
 _BRIEF = 90
@@ -62,6 +63,11 @@ def _overview(snapshot: Snapshot) -> Iterator[str]:
     for probe in sorted(snapshot.probes, key=lambda each: each.name):
         yield f"{probe.name:20} {probe.status:9} {probe.duration:5.2f} s  {_glance(probe)}"
         yield from (f"{'':40}{remark}"[:160] for remark in probe.remarks)
+    hidden = denials(snapshot)
+    if hidden:
+        yield ""
+        yield "what the account of the collection could not read:"
+    yield from (f"  {each}" for each in hidden)
     if snapshot.excerpts:
         yield ""
         yield "asked for by the diagnosis:"

@@ -9,6 +9,7 @@ from gpuwhy.investigate.checks import devices, driver, engines, host, memory, pi
 from gpuwhy.investigate.checks.binaries import Library, installed_libraries, libraries_run
 from gpuwhy.investigate.checks.plan import Plan, planned
 from gpuwhy.investigate.checks.results import Check, Forecast, Passed, Problem, Result, Unchecked
+from gpuwhy.investigate.examined_service import expect_unit
 from gpuwhy.investigate.fitting import Fit, fit_service, service_of
 from gpuwhy.investigate.source import Questioner
 from gpuwhy.investigate.target import SNAPSHOT_HEAD, Excerpts
@@ -126,6 +127,7 @@ def check_target(
         raise TargetError(f"{target.name} is no place that can be examined")
     with Session(target, unit, timeout) as session:
         snapshot = session.collect(on_probe, deadline)
+        expect_unit(snapshot, target.name)
         return _of_snapshot(snapshot, session, target.name, plan, given)
 
 
