@@ -21,6 +21,10 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _V = r"\d{3}\.\d{1,4}(?:\.\d{1,4})?"
 _REBOOTED = re.compile(r"(?:after|tried|did|despite|even (?:after|with)|already) (?:a |the |several |multiple )?(?:re-?boot|restart)(?:ed|ing|s)? ?(?:the )?(?:host|machine|server|system|node|pc)?\b|re-?boot(?:ing|ed)? (?:does|did)(?: not|n't) (?:help|fix|solve|cure)|persists? after (?:a )?reboot", re.IGNORECASE)  # fmt: skip
+_PACKAGE_ROW = re.compile(
+    r"^\W{0,3}ii?\s{1,4}(?P<package>(?:lib)?nvidia-[\w.+:-]{1,60}|libcuda1[\w.+:-]{0,30})\s{1,60}(?P<library>\d{3}\.\d{1,4}(?:\.\d{1,4})?)|^(?P<package2>nvidia-driver[\w.+-]{0,60}?|nvidia-utils|libnvidia-[\w-]{1,30})[- ](?:\d:)?(?P<library2>\d{3}\.\d{1,4}(?:\.\d{1,4})?)-"
+)  # fmt: skip
+"""A row of dpkg -l or rpm -qa. It states a fact and is no sign: every report has such rows."""
 _MODULE_LINE = r"NVRM version:.{0,80}?\bKernel Module\b.{0,30}?\s(?P<module>\d{3}\.\d{1,4}(?:\.\d{1,4})?)\s"
 
 
@@ -42,11 +46,6 @@ _MODULE_LINE = r"NVRM version:.{0,80}?\bKernel Module\b.{0,30}?\s(?P<module>\d{3
         ),
         says("nvml-library-version", "nvml library version", r"NVML library version: (?P<library>\d{3}\.\d{1,4}(?:\.\d{1,4})?)"),
         says("module-version", "nvrm version", _MODULE_LINE),
-        says(
-            "package-version",
-            ("ii  nvidia", "ii  libnvidia", "ii  libcuda1", "nvidia-driver-", "nvidia-driver ", "nvidia-utils", "libnvidia-"),
-            r"^\W{0,3}ii?\s{1,4}(?P<package>(?:lib)?nvidia-[\w.+:-]{1,60}|libcuda1[\w.+:-]{0,30})\s{1,60}(?P<library>\d{3}\.\d{1,4}(?:\.\d{1,4})?)|^(?P<package2>nvidia-driver[\w.+-]{0,60}?|nvidia-utils|libnvidia-[\w-]{1,30})[- ](?:\d:)?(?P<library2>\d{3}\.\d{1,4}(?:\.\d{1,4})?)-",
-        ),
         says(
             "driver-does-not-answer",
             ("couldn't communicate with the nvidia driver", "driver not loaded", "couldn’t communicate with the nvidia driver", "driver_not_loaded", "drivernotloaded", "init failure: 9"),
@@ -118,6 +117,17 @@ class Versions(Struct, frozen=True):
         return self.differ and (self.module or "").partition(".")[0] != (self.library or "").partition(".")[0]
 
 
+def _package_row(case: Case) -> tuple[str, Evidence] | None:
+    """The version of the driver's packages, from the first row of a list that names one."""
+    for name, line in place.lines(case):
+        text = line.text[:400]
+        row = _PACKAGE_ROW.search(text) if "nvidia" in text or "libcuda1" in text else None
+        if row is not None:
+            version = row["library"] or row["library2"]
+            return version, place.quoted(name, line, f"the libraries are of {version}")
+    return None
+
+
 def _same(one: str, other: str) -> bool:
     """NVML prints two numbers of a version that has three ("535.161" of 535.161.08)."""
     return one.startswith(other) or other.startswith(one)
@@ -126,11 +136,14 @@ def _same(one: str, other: str) -> bool:
 def _versions(case: Case) -> Versions:
     module, library = case.fact("driver"), case.fact("driver_library")
     found: dict[str, tuple[str, Evidence]] = {}
-    for match in case.all("api-mismatch", "dso-mismatch", "module-version", "nvml-library-version", "package-version"):
+    for match in case.all("api-mismatch", "dso-mismatch", "module-version", "nvml-library-version"):
         for name, value in match.groups.items():
             side = name.rstrip("2")
             if side in ("module", "library") and side not in found:
                 found[side] = (value, case.evidence(match, f"the {'kernel module' if side == 'module' else 'libraries'} are of {value}"))  # fmt: skip
+    row = _package_row(case)
+    if row is not None:
+        found.setdefault("library", row)
     if isinstance(module, Fact) and module.value:
         found["module"] = (str(module.value), module.evidence)
     if isinstance(library, Fact) and library.value:
@@ -235,7 +248,7 @@ def _is_held_back(case: Case, versions: Versions) -> bool:
         return versions.differ and _same(installed, versions.module)
     if any(_REBOOTED.search(line.text[:500]) for _, line in place.lines(case)):
         return True
-    return versions.is_other_branch and case.found("package-version") is not None
+    return versions.is_other_branch and _package_row(case) is not None
 
 
 def _remedies(case: Case, versions: Versions, *, is_open: bool) -> tuple[Remedy, ...]:
