@@ -54,7 +54,7 @@ demo: $(INSTALLED)
 	done
 
 test: $(INSTALLED)
-	$(BIN)/pytest -q -n $(WORKERS)
+	$(BIN)/pytest -q -n $(WORKERS) --dist worksteal
 
 check: lint test wheels
 

@@ -10,16 +10,18 @@ from scripts.variations import VARIATIONS, buried, cut, is_decided_by, renumbere
 
 EVERY = 6
 """Every sixth case: all of them take minutes."""
+LONG = {"buried": 4}
+"""Of these every fourth: each is a log of thousands of lines."""
 LOST = {"cut": 0.1, "buried": 0.03}
 """Share of the cases that may be lost; the others may lose none."""
 
 
 @pytest.mark.parametrize("variation", list(VARIATIONS))
 def test_cases_keep_their_answers(variation: str) -> None:
-    found = list(outcomes(read_cases(CASES)[::EVERY], (variation,)))
+    found = list(outcomes(read_cases(CASES)[:: EVERY * LONG.get(variation, 1)], (variation,)))
     kept = [each.kept for each in found if each.kept is not None]
     lost = [each for each in found if each.kept is False]
-    assert len(kept) > 15
+    assert len(kept) >= 12
     assert len(lost) <= LOST.get(variation, 0.0) * len(kept) + (variation in LOST), lost
     assert not [each for each in found if each.is_false or each.is_overbold]
 

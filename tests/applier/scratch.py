@@ -163,6 +163,15 @@ class Scratch:
         process.communicate(timeout=AT_MOST)
         return process.returncode == 128 + 9
 
+    def interrupt(self, made: dict[str, Any]) -> dict[str, Any]:
+        """Applies a plan and is killed in the middle of it: what the journal then says is interrupted."""
+        point = 60  # it looks at everything before it changes anything
+        while not (left := self.ask(do="look")["interrupted"]):
+            point += 7
+            assert self.killed(point, do="apply", plan=made)
+        found: dict[str, Any] = left[0]
+        return found
+
     def on_a_disk_full_from(self, point: int, **request: Any) -> dict[str, Any]:
         """The answer of a run in which, from a point on, the disk takes nothing more."""
         output, errors = self.start(request, point=point, act=FULL).communicate(timeout=AT_MOST)

@@ -26,7 +26,7 @@ from gpuwhy.targets import HostTarget
 
 UNIT = "serve.service"
 DROP_IN = f"/etc/systemd/system/{UNIT}.d/50-gpuwhy-FLASHINFER_CUDA_ARCH_LIST.conf"
-QUICKLY = ("--yes", "--grace", "0.3", "--start", "5")
+QUICKLY = ("--yes", "--grace", "0.3", "--start", "60")
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,9 @@ def scratch(tmp_path: Path, seed: Diagnosis, monkeypatch: pytest.MonkeyPatch) ->
         real(site, target, root=str(made.root))
 
     monkeypatch.setattr(Site, "__init__", on_scratch)
+    # nothing answers on the port that the service names: it is not waited for
+    monkeypatch.setattr("gpuwhy.remedies.verifying.service.is_server", lambda _: False)
+    monkeypatch.setattr("gpuwhy.remedies.verifying.service.SHORT", 0.2)
     monkeypatch.setattr("gpuwhy.investigate.target.investigate", lambda *_, **__: seed)
     return made
 
@@ -178,12 +181,7 @@ def test_what_is_only_explained_says_why_and_changes_nothing(scratch: Scratch) -
 
 
 def test_an_interrupted_change_is_found_and_finished_or_undone_before_another(scratch: Scratch, number: str) -> None:
-    request = {"do": "apply", "plan": plan()}
-    point = 0
-    while not scratch.ask(do="look")["interrupted"]:
-        point += 7
-        assert scratch.killed(point, **request)
-    (left,) = scratch.ask(do="look")["interrupted"]
+    left = scratch.interrupt(plan())
     told = run(fix, "local", "--remedy", number, "--apply", "--yes")
     assert told.return_value == 3
     assert f"Change {left['id']} ({CURE}) was interrupted" in told.stdout
@@ -248,7 +246,7 @@ def test_a_person_is_asked_which_remedy_and_whether(scratch: Scratch) -> None:
     assert "Nothing was changed" in declined.stdout
     assert scratch.tree() == before
     assert typed(fix, "\n", "local").return_value == 1
-    agreed = typed(fix, f"{number}\ny\n", "local", "--apply", "--grace", "0.3", "--start", "5")
+    agreed = typed(fix, f"{number}\ny\n", "local", "--apply", "--grace", "0.3", "--start", "60")
     assert agreed.return_value == 0, agreed.output
     assert typed(undo, "n\n").return_value == 0
     assert scratch.text(DROP_IN) is not None
@@ -259,11 +257,8 @@ def test_a_person_is_asked_which_remedy_and_whether(scratch: Scratch) -> None:
 
 @pytest.mark.usefixtures("attended")
 def test_a_person_is_offered_to_undo_what_was_interrupted(scratch: Scratch, number: str) -> None:
-    point = 0
-    while not scratch.ask(do="look")["interrupted"]:
-        point += 7
-        assert scratch.killed(point, do="apply", plan=plan())
-    done = typed(fix, "undo\ny\n", "local", "--remedy", number, "--apply", "--grace", "0.3", "--start", "5")
+    scratch.interrupt(plan())
+    done = typed(fix, "undo\ny\n", "local", "--remedy", number, "--apply", "--grace", "0.3", "--start", "60")
     assert done.return_value == 0, done.output
     assert "Undone: change" in done.stdout
     assert scratch.text(DROP_IN) is not None

@@ -19,7 +19,7 @@ DATA = Path(__file__).parents[1] / "data" / "logs"
 SEEDS = [path.read_bytes() for path in sorted(DATA.iterdir()) if path.is_file()]
 HARMFUL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 SECONDS = 1.0
-STEADY = settings(max_examples=250, deadline=None, suppress_health_check=list(HealthCheck))
+STEADY = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def examine(log: Log) -> None:

@@ -106,7 +106,7 @@ def test_many_questions_about_a_long_log_take_no_longer() -> None:
     "unit", ["step ", "POST /v1", "| 200 |", "gen throughput: 0", "loss", "'loss", "Epoch 1 ", "saved "]
 )
 def test_lines_made_to_be_slow_are_not(unit: str) -> None:
-    asked = work(*[f"{unit * 400} 200 loss" for _ in range(3000)], "ValueError: a")
+    asked = work(*[f"{unit * 400} 200 loss" for _ in range(1000)], "ValueError: a")
     begun = time.process_time()
     asked.last("x")
     assert time.process_time() - begun < 5

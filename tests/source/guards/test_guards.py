@@ -19,8 +19,10 @@ import pytest
 from tests.source.guards.sites import SEED, Site, Told, sampled
 
 RUNNING = Path(__file__).with_name("running.py")
-SITES = 200
+SITES = 60
 TRIALS = 300
+EXECUTED, BOTH = 0.875, 0.575
+"""Shares of the sites that can be run alone, and of those where both ends are met."""
 
 
 def executed(sites: Sequence[Site], trials: int) -> list[dict[str, Any]]:
@@ -72,8 +74,8 @@ def test_every_executed_raise_agrees_with_its_guard() -> None:
     print(counts)
     assert not counts.wrong, "\n".join(counts.wrong)
     assert counts.sites == SITES
-    assert counts.executed >= 175
-    assert counts.both >= 115
+    assert counts.executed >= EXECUTED * SITES
+    assert counts.both >= BOTH * SITES
 
 
 @pytest.mark.timeout(300)
@@ -82,10 +84,10 @@ def test_a_guard_that_is_wrong_is_found(change: str, least: float) -> None:
     """The check can fail: with its innermost condition turned round, or left out, a guard is refuted."""
     sites, results = the_sample()
     known = [each for each in sites if isinstance(each, Site)]
-    able = [site for site, result in zip(known, results, strict=True) if result["reached"] and result["left"] and site.guard and site.guard[0].kind == "plain"][::3]  # fmt: skip
+    able = [site for site, result in zip(known, results, strict=True) if result["reached"] and result["left"] and site.guard and site.guard[0].kind == "plain"]  # fmt: skip
     broken = [msgspec.structs.replace(site, guard=tuple(_broken(site.guard, change))) for site in able]
     found = [result for result in executed(broken, TRIALS) if result["wrong"]]
-    assert len(able) >= 30
+    assert len(able) >= 25
     assert len(found) >= least * len(able)
 
 
@@ -98,10 +100,11 @@ def _broken(guard: Sequence[Told], change: str) -> list[Told]:
 
 @pytest.mark.soak
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("seed", range(SEED + 1, SEED + 5))
+@pytest.mark.parametrize("seed", range(SEED, SEED + 5))
 def test_many_more_guards(seed: int) -> None:
     sites = sampled(400, seed)
     counts = counted(sites, executed([each for each in sites if isinstance(each, Site)], TRIALS))
     print(counts)
     assert not counts.wrong, "\n".join(counts.wrong)
     assert counts.executed >= 0.85 * len(sites)
+    assert counts.both >= BOTH * len(sites)
