@@ -70,6 +70,23 @@ def test_a_small_host_fails_a_load_without_mmap(kimi: str) -> None:
     assert roomy.status == 0
 
 
+def test_every_format_of_a_report_can_be_written_and_what_was_saved_be_shown_again(kimi: str, tmp_path: Path) -> None:
+    flags = ("--engine", "sglang==0.5.23", "--tp", "8", "--mem-fraction-static", "0.72")
+    page, document = tmp_path / "fit.html", tmp_path / "fit.json"
+    assert gpuwhy("fit", kimi, *SEED, *flags, "--format", "html", "-o", str(page)).status == 1
+    assert "Fails: Kimi-K2.6" in page.read_text(encoding="utf-8")
+    assert gpuwhy("fit", kimi, *SEED, *flags, "--format", "json", "-o", str(document)).status == 1
+    issue = gpuwhy("show", str(document), "--format", "markdown").out
+    assert issue.startswith("## Fails: ")
+    assert "Kimi-K2.6" in issue
+
+
+def test_a_format_that_shows_no_estimate_is_refused_with_those_that_do(kimi: str) -> None:
+    done = gpuwhy("fit", kimi, *SEED, "--engine", "sglang==0.5.23", "--format", "junit")
+    assert done.status == 2
+    assert "markdown" in done.err
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
