@@ -13,14 +13,15 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.browser.opening import Browser, chromium  # noqa: E402
-from tests.reports.html import samples  # noqa: E402
+from tests.reports.html import fleet_sample, samples  # noqa: E402
 
 from gpuwhy.model.diagnosis import Diagnosis  # noqa: E402
-from gpuwhy.reports.html import check, diagnosis, fit, inspection  # noqa: E402
+from gpuwhy.reports.html import check, diagnosis, fit, fleet, inspection  # noqa: E402
 from gpuwhy.reports.interface import Detail  # noqa: E402
 
 PAGES = (
     "seed", "bare", "untimed", "unknown", "hostile", "long", "large", "waiting", "inspected", "checked", "oom", "fitted", "overfull",
+    "fleet",
 )  # fmt: skip
 
 
@@ -41,6 +42,8 @@ def page_of(name: str) -> str:
         return inspection.render(samples.inspected())
     if name == "checked":
         return check.render(samples.checked())
+    if name == "fleet":
+        return fleet.render(fleet_sample.fleet())
     if name in ("fitted", "overfull"):
         return fit.render(getattr(samples, name)())
     makers: dict[str, Callable[[], Diagnosis]] = {

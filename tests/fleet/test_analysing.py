@@ -20,6 +20,7 @@ from gpuwhy.fleet.gathering import workers
 from gpuwhy.fleet.store import Node, Store, StoreError
 from gpuwhy.model.fleet import FleetReport
 from gpuwhy.reports import Detail, render
+from gpuwhy.reports.fleet import sentence
 from gpuwhy.reports.formats import names_for
 from gpuwhy.snapshot import Probe, Snapshot
 
@@ -167,6 +168,11 @@ def test_an_issue_has_the_outliers_and_no_name_of_a_node(report: FleetReport) ->
     assert "gpu0" not in public
     assert "`host-" in public
     assert len(public.splitlines()) == len(private.splitlines())
+
+
+def test_the_first_line_tells_versions_apart_and_leaves_their_places_out(report: FleetReport) -> None:
+    outlier = next(each for each in report.outliers if "gpu00009" in each.nodes)
+    assert sentence(outlier).startswith("gpu00009: flashinfer's toolkit 12.4 (others 13.0)")
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -51,17 +51,25 @@ def headline(report: FleetReport) -> str:
 
 def sentence(outlier: Outlier) -> str:
     """One outlier in a sentence."""
-    said = [
-        f"{name_of(each)} {_cut(each.value, 60)} (others {_cut(each.usual, 60)})" for each in outlier.deviations[:1]
-    ]
+    said = [f"{name_of(each)} {value} (others {usual})" for each in outlier.deviations[:1] for value, usual in [_told_apart(each)]]  # fmt: skip
     said += [f"{each.title} ({each.certainty})" for each in outlier.findings[:1]]
     return f"{folded(outlier.nodes, 6)}: {'; '.join(said)}"
+
+
+def _told_apart(deviation: Deviation) -> tuple[str, str]:
+    """Both values, without what stands in parentheses where they differ in what stands before: ``12.4``, and not where it is."""
+    value, usual = (text.partition(" (")[0] for text in (deviation.value, deviation.usual))
+    if not value or not usual or value == usual:
+        value, usual = deviation.value, deviation.usual
+    return _cut(value, 60), _cut(usual, 60)
 
 
 def name_of(deviation: Deviation) -> str:
     """How a person calls the fact."""
     key = deviation.key
     group, _, rest = key.partition(".")
+    if group == "toolkit_resolved":
+        return f"{rest}'s toolkit"
     return rest if group in ("env", "packages", "system_packages") else key.replace("_", " ") if "." not in key else key
 
 
