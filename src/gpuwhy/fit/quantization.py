@@ -71,6 +71,8 @@ def integer_format(bits: int, group: int | None, has_zeros: bool) -> Format:
 FP8 = Format("fp8", 1.0)
 NVFP4 = Format("nvfp4", 0.5 + 1 / 16)
 MXFP4 = Format("mxfp4", 0.5 + 1 / 32)
+#: one byte of scale for 64 weights, and a float for 256 of those; or a float at once
+NF4, NF4_PLAIN = Format("nf4", 0.5 + 1 / 64 + 4 / (64 * 256)), Format("nf4", 0.5 + 4 / 64)
 
 
 def read_quantization(config: Fields, dtype: Format) -> Quantization:
@@ -82,7 +84,8 @@ def read_quantization(config: Fields, dtype: Format) -> Quantization:
     left_out = _left_out(section)
     read = _READERS.get(method)
     rules: tuple[Rule, ...]
-    if method in _FLOAT8:
+    if method in _FLOAT8 or (not method and "fp8" in section.text("qformat_weight").lower()):
+        # the latter in Mistral's params.json
         rules = (Rule("", _block_fp8(section)),)
     elif read is not None:
         rules = read(section)
@@ -103,7 +106,7 @@ def online(name: str, quantization: Quantization) -> Quantization:
     if wanted in _FLOAT8 or wanted in ("w8a8_int8", "experts_int8", "int8", "mxfp8"):
         chosen = FP8
     elif wanted in ("bitsandbytes", "bnb"):
-        chosen = Format("nf4", 0.5 + 1 / 64 * 0.53)
+        chosen = NF4
     elif wanted in ("nvfp4", "modelopt_fp4"):
         chosen = NVFP4
     elif wanted in ("mxfp4", "petit_nvfp4"):
@@ -216,7 +219,7 @@ def _modelopt_format(algorithm: str, section: Fields) -> Format | None:
 
 def _bitsandbytes(section: Fields) -> tuple[Rule, ...]:
     if section.flag("load_in_4bit", "_load_in_4bit"):
-        return (Rule("layers", Format("nf4", 0.5 + 1 / 64 * 0.53)),)
+        return (Rule("layers", NF4 if section.flag("bnb_4bit_use_double_quant") is not False else NF4_PLAIN),)
     return (Rule("layers", Format("int8", 1.0)),)
 
 

@@ -71,6 +71,9 @@ def _located(where: Path) -> tuple[Any, Path | None, Path | None, tuple[str, ...
     if is_folder:
         if (where / "config.json").is_file():
             return _json(where / "config.json"), where, _single_gguf(where, must=False), ()
+        if (where / "params.json").is_file():
+            # as Mistral publishes its models
+            return _json(where / "params.json"), where, None, ()
         gguf = _single_gguf(where, must=True)
         if gguf:
             return _gguf_config(gguf), where, gguf, ()

@@ -17,28 +17,36 @@ from gpuwhy.fit.inventory import Inventory, Split, WeightGroup, computed_invento
 
 _LONGEST_HEADER = 100_000_000
 """As the safetensors format itself limits it."""
-_LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks|block)\.(\d{1,5})\.", re.ASCII)
+_LAYER = re.compile(r"(?:^|\.)(?:layers|layer|h|blocks|block)\.(\d{1,5})\.", re.ASCII)
 _MOST_TENSORS = 2_000_000
 _LARGEST = 1 << 50
 
 #: the first part of a name that is found decides
 _KINDS: tuple[tuple[re.Pattern[str], str, Split], ...] = (
-    (re.compile(r"projector|merger|multi_modal|mm_input"), "vision projector", Split.REPLICATED),
-    (re.compile(r"vision|visual|\bvit\b|image_encoder|patch_embed"), "vision tower", Split.VISION),
-    (re.compile(r"audio|whisper"), "audio tower", Split.VISION),
-    (re.compile(r"norm"), "norms", Split.REPLICATED),
-    (re.compile(r"shared_expert"), "shared experts", Split.TENSOR),
-    (re.compile(r"\bexperts\b"), "routed experts", Split.EXPERTS),
+    (re.compile(r"projector|merger|multi_modal|mm_input|resampler|vision_language_adapter|img_projection|^mlp1\.|^mlp_AR|\baligner"), "vision projector", Split.REPLICATED),
+    (re.compile(r"vision|visual|\bvit\b|\bvpm\b|image_encoder|patch_embed|sam_model"), "vision tower", Split.VISION),
+    (re.compile(r"audio|whisper|\bapm\b"), "audio tower", Split.VISION),
+    (re.compile(r"\bwpe\b|embed_positions|position_embeddings"), "positions", Split.REPLICATED),
+    (re.compile(r"norm\w*(?:\.(?:weight|bias|scale))?$|\bln_\w{1,9}\.|rotary|inv_freq"), "norms", Split.REPLICATED),
+    (re.compile(r"shared_expert_gate"), "router", Split.REPLICATED),
+    (re.compile(r"shared_expert|share_expert|shared_mlp"), "shared experts", Split.TENSOR),
+    (re.compile(r"\bexperts\b|\b(?:block_sparse_)?moe\.(?:(?:gate|up|down)_proj|(?:in|out)put_linear)"), "routed experts", Split.EXPERTS),
     (re.compile(r"(?:mlp|moe|block_sparse_moe|feed_forward|mixer|ffn)\.(?:gate|router)\b|\brouter\b|e_score_correction"), "router", Split.REPLICATED),
+    (re.compile(r"embed_tokens_per_layer"), "per-layer embedding", Split.VOCABULARY),
+    (re.compile(r"per_layer_model_projection"), "per-layer projections", Split.TENSOR),
+    (re.compile(r"per_layer|laurel|altup"), "per-layer inputs", Split.REPLICATED),
     (re.compile(r"embed_tokens|\bwte\b|word_embeddings|tok_embeddings|embed_in|\bembeddings?\b"), "embedding", Split.VOCABULARY),
-    (re.compile(r"lm_head|embed_out|^output\b"), "output head", Split.VOCABULARY),
+    (re.compile(r"lm_head|embed_out|^output\b|output_layer|^score\b|^classifier"), "output head", Split.VOCABULARY),
+    (re.compile(r"pooler"), "pooling", Split.REPLICATED),
     (re.compile(r"indexer"), "sparse attention indexer", Split.REPLICATED),
     (re.compile(r"q_a_proj|kv_a_proj|q_a\b|kv_a\b"), "attention q_a and kv_a", Split.REPLICATED),
-    (re.compile(r"linear_attn|mamba|\bssm|\bmixer\b"), "state layers", Split.ATTENTION),
-    (re.compile(r"attn|attention"), "attention", Split.ATTENTION),
-    (re.compile(r"mlp|feed_forward|ffn"), "dense MLP", Split.TENSOR),
+    (re.compile(r"linear_attn|mamba|\bssm|\bconv\.|\bmixer\.(?:in_proj|out_proj|x_proj|conv1d|A_log|D\b|dt_)"), "state layers", Split.ATTENTION),
+    (re.compile(r"\b(?:[kv]_proj|w[kv])\b"), "attention keys and values", Split.KEYS),
+    (re.compile(r"attn|attention|\bmixer\.[qo]_proj"), "attention", Split.ATTENTION),
+    (re.compile(r"mlp|feed_forward|ffn|\bfc[12]\b|\bmixer\b|\.(?:intermediate|output)\.dense|(?:gate|up|down)_proj"), "dense MLP", Split.TENSOR),
 )  # fmt: skip
-_KEYS = re.compile(r"\b[kv]_proj\b")
+_UNLOADED = re.compile(r"^(?:talker|token2wav|code2wav)\.|\blora_[AB]\b")
+"""What speaks, and adapters: in the files, and left there by both engines."""
 _PREDICTING = re.compile(r"^mtp\b|\bmtp\.|nextn|\beh_proj\b|\bmtp_layers\b")
 
 
@@ -99,6 +107,8 @@ def inventory_of(tensors: Iterable[Tensor], shape: Architecture, largest_file_by
         if count >= _MOST_TENSORS:
             break
         total += tensor.stored
+        if _UNLOADED.search(tensor.name):
+            continue
         found = _LAYER.search(tensor.name)
         layer = int(found[1]) if found else None
         kind = _kind(tensor.name)
@@ -108,7 +118,7 @@ def inventory_of(tensors: Iterable[Tensor], shape: Architecture, largest_file_by
         ):
             predicting += size
             continue
-        if kind[0] == "output head" and shape.is_tied:
+        if kind[0] == "output head" and shape.is_tied and shape.has_head:
             continue
         sums[kind] = sums.get(kind, 0.0) + size
         if layer is not None and layer < number and kind[1] is not Split.VISION:
@@ -129,8 +139,6 @@ def inventory_of(tensors: Iterable[Tensor], shape: Architecture, largest_file_by
 
 
 def _kind(name: str) -> tuple[str, Split]:
-    if "attn" in name and _KEYS.search(name) and "vision" not in name and "visual" not in name:
-        return "attention keys and values", Split.KEYS
     for pattern, said, split in _KINDS:
         if pattern.search(name):
             return said, split
@@ -148,5 +156,5 @@ def _group(kind: tuple[str, Split], size: float, layers: list[float] | None) -> 
     name, split = kind
     if layers and sum(layers) >= 0.5 * size:
         return WeightGroup(name, split, size, tuple(layers))
-    stage = "last" if name == "output head" else "first" if name in ("embedding", "vision tower", "vision projector", "audio tower") else "every"  # fmt: skip
+    stage = "last" if name == "output head" else "first" if name in ("embedding", "positions", "vision tower", "vision projector", "audio tower") else "every"  # fmt: skip
     return WeightGroup(name, split, size, stage=stage)

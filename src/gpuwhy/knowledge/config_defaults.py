@@ -19,7 +19,7 @@ _GEMMA: dict[str, Any] = {"head_dim": 256, "tie_word_embeddings": True, "max_pos
 _QWEN3_NEXT: dict[str, Any] = {
     "full_attention_interval": 4, "linear_conv_kernel_dim": 4, "linear_key_head_dim": 128,
     "linear_value_head_dim": 128, "linear_num_key_heads": 16, "linear_num_value_heads": 32, "head_dim": 256,
-    "decoder_sparse_step": 1,
+    "decoder_sparse_step": 1, "mtp_num_hidden_layers": 1,
 }  # fmt: skip
 
 _GEMMA3N: dict[str, Any] = {
@@ -56,6 +56,8 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "qwen3": {"head_dim": 128},
     "qwen3moe": {"decoder_sparse_step": 1},
     "qwen3next": {**_QWEN3_NEXT, "attn_output_gate": True},
+    "qwen35": {**_QWEN3_NEXT, "attn_output_gate": True},
+    "qwen35moe": {**_QWEN3_NEXT, "attn_output_gate": True},
     "qwen35text": {**_QWEN3_NEXT, "attn_output_gate": True},
     "qwen35moetext": {**_QWEN3_NEXT, "attn_output_gate": True},
     "gptoss": {"head_dim": 64, "sliding_window": 128, "sliding_window_pattern": 2},
@@ -63,6 +65,22 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "deepseekv2": {**_DEEPSEEK, "first_k_dense_replace": 0},
     "deepseekv3": {**_DEEPSEEK, "first_k_dense_replace": 3},
     "kimik2": {**_DEEPSEEK},
+    "deepseekv32": {**_DEEPSEEK, "first_k_dense_replace": 3, "index_head_dim": 128, "index_n_heads": 64},
+    "glmmoedsa": {
+        "qk_nope_head_dim": 192,
+        "qk_rope_head_dim": 64,
+        "v_head_dim": 256,
+        "first_k_dense_replace": 3,
+        "index_head_dim": 128,
+        "index_n_heads": 32,
+    },
+    "mimov2flash": {
+        "v_head_dim": 128,
+        "swa_num_key_value_heads": 8,
+        "swa_head_dim": 192,
+        "swa_v_head_dim": 128,
+        "sliding_window": 128,
+    },
     "gemma3n": _GEMMA3N,
     "gemma3ntext": _GEMMA3N,
     "gemma4": _GEMMA4,
@@ -78,9 +96,9 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "exaone4": {"sliding_window": 4096},
     "ernie45": {"tie_word_embeddings": True},
     "ernie45moe": {"tie_word_embeddings": True},
-    "glm4moelite": {**_DEEPSEEK},
+    "glm4moelite": {"qk_nope_head_dim": 192, "qk_rope_head_dim": 64, "v_head_dim": 256, "first_k_dense_replace": 1},
     "longcatflash": {**_DEEPSEEK},
-    "minicpm3": {"tie_word_embeddings": True},
+    "minicpm3": {"qk_nope_head_dim": 64, "qk_rope_head_dim": 32, "v_head_dim": 64, "tie_word_embeddings": True},
     "recurrentgemma": {"tie_word_embeddings": True},
     "smollm3": {"tie_word_embeddings": True},
 }
