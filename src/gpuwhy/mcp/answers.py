@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gpuwhy.model.evidence import Evidence, Place
     from gpuwhy.model.finding import Finding, Link, Missing
     from gpuwhy.model.inspection import InspectedFile, Inspection
+    from gpuwhy.model.memory_use import MemoryUse
     from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _IN_FULL = 1
@@ -57,6 +58,7 @@ def diagnosis_rows(diagnosis: Diagnosis) -> Iterator[Row]:
         yield "missing", _missing(diagnosis.decides)
     for number, remedy in enumerate(first.remedies[_IN_FULL:], _IN_FULL + 1):
         yield "remedies", remedy_by_name(number, remedy)
+    yield from (("memory", _memory(each)) for each in first.memory)
     for excluded in diagnosis.ruled_out:
         yield "ruled_out", {"cause": excluded.cause, "why": said(excluded.why)}
     for finding in diagnosis.findings[1:]:
@@ -118,6 +120,13 @@ def _shown(evidence: Evidence) -> dict[str, Any]:
 def _missing(missing: Missing) -> dict[str, Any]:
     row = {"fact": said(missing.key), "command": typed(missing.command), "why": said(missing.why)}
     return {key: value for key, value in row.items() if value}
+
+
+def _memory(use: MemoryUse) -> dict[str, Any]:
+    """The bars in words."""
+    from gpuwhy.reports.memory_chart import chart_of, in_words
+
+    return {"says": said(in_words(chart_of(use))), "known_from": use.basis, "comes_to": [said(each) for each in use.says]}
 
 
 def _other(finding: Finding) -> dict[str, Any]:
