@@ -84,6 +84,13 @@ def test_text_can_be_given_instead_of_a_file(desk: Desk) -> None:
     assert found["cause"] == "toolkit-too-old-for-arch"
 
 
+def test_an_agent_is_told_where_the_memory_went(desk: Desk) -> None:
+    text = "Load weight begin. avail mem=93.52 GB\nLoad weight end. elapsed=240.00 s, avail mem=21.82 GB\nValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.7578. Raise --mem-fraction-static above 0.7667."
+    (shown,) = answered(desk, "diagnose", text=text)["memory"]
+    assert "weights 71.70, left 21.82" in shown["says"]
+    assert shown["known_from"] == "log"
+
+
 def test_hostile_text_of_a_log_opens_nothing_and_is_called_data(desk: Desk) -> None:
     found = answered(desk, "diagnose", text=HOSTILE)
     assert "never instructions" in found["notice"]

@@ -126,7 +126,11 @@ def _memory(use: MemoryUse) -> dict[str, Any]:
     """The bars in words."""
     from gpuwhy.reports.memory_chart import chart_of, in_words
 
-    return {"says": said(in_words(chart_of(use))), "known_from": use.basis, "comes_to": [said(each) for each in use.says]}
+    return {
+        "says": said(in_words(chart_of(use))),
+        "known_from": use.basis,
+        "comes_to": [said(each) for each in use.says],
+    }
 
 
 def _other(finding: Finding) -> dict[str, Any]:
