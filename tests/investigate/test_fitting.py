@@ -70,6 +70,14 @@ def memory_problem(found: Forecast) -> Problem | None:
         ("sglang serve --model-path=/m/K --tp-size 4", "sglang", "/m/K", 4),
         ("/opt/venv/bin/vllm serve org/name --tensor-parallel-size 2", "vllm", "org/name", 2),
         ("python3 -m vllm.entrypoints.openai.api_server --model /m/K -tp 2", "vllm", "/m/K", 2),
+        ("/bin/bash -c 'source /venv/bin/activate && exec vllm serve org/name -tp 2'", "vllm", "org/name", 2),
+        ("bash -lc 'cd /x && python -m sglang.launch_server --model-path /m/K --tp 8'", "sglang", "/m/K", 8),
+        (
+            "docker run --rm --gpus all --shm-size 32g --ipc host -v /m:/m -e A=1 -p 1:1 vllm/vllm-openai:v0.20.2 --model /m/K -tp 4",
+            "vllm",
+            "/m/K",
+            4,
+        ),
     ],
 )
 def test_the_command_says_engine_and_model(command: str, engine: str, model: str, tensor: int) -> None:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from gpuwhy.cli.examination_options import unit_option
 from gpuwhy.cli.failing import unusable
 from gpuwhy.cli.format_options import FormatName
 from gpuwhy.cli.group import FAILURE
 from gpuwhy.cli.target_options import Reach, target_options
-from gpuwhy.cli.unit_option import unit_option
 
 if TYPE_CHECKING:
     from gpuwhy.fit.hardware import Hardware
@@ -74,7 +74,7 @@ def command(
         where, arguments = "", (where, *arguments)
     place = _place(where_on, where, arguments, unit, reach) if where_on else None
     if place is None and not where:
-        unusable("MODEL is wanted: a folder with a config.json, or --on with a host whose service names it")
+        unusable("name the model first: a folder with a config.json; or --on HOST, whose service names one")
     if place is None and not (gpu and engine):
         unusable("--gpu and --engine are wanted, or --on with a host or a snapshot")
     settings = _settings(engine or (place.engine if place else ""), (*place.words, *arguments) if place else arguments)
@@ -136,7 +136,9 @@ def _place(where_on: str, model: str, arguments: tuple[str, ...], unit: str, rea
     if not model and service is None:
         unusable(f"no start command of SGLang or vLLM is known on {where_on}: name the unit with --unit, or give MODEL")
     if not model and found is None:
-        unusable(f"config.json of {service.model if service else '?'} could not be read on {where_on}: give a folder with a copy of it")
+        unusable(
+            f"config.json of {service.model if service else '?'} could not be read on {where_on}: give a folder with a copy of it"
+        )
     if model and not is_here and found is None:
         unusable(f"{model} is neither here nor readable on {where_on}: give a folder with its config.json")
     installed = [f"{name}=={version}" for name in ("sglang", "vllm") if (version := engine_version(facts, name))]

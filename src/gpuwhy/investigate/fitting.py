@@ -39,11 +39,12 @@ _LARGEST_TEXT = 4 << 20
 
 
 class Service(msgspec.Struct, frozen=True):
-    """What a start command says. ``model``: a folder of the host, or a name in a hub, as it is typed."""
+    """What a start command says. ``model``: a folder of the host, or a name in a hub, as it is typed. ``words``: of the command."""
 
     engine: str
     model: str
     settings: Settings
+    words: tuple[str, ...] = ()
 
 
 class Fit(msgspec.Struct, frozen=True):
@@ -63,15 +64,43 @@ def service_of(facts: Facts) -> Service | None:
     command = facts.value("command")
     if not isinstance(command, str):
         return None
-    try:
-        words = shlex.split(command[:20_000])
-    except ValueError:
-        words = command[:20_000].split()
-    engine = next((name for name in _ENGINES if any(name in word for word in words[:8])), "")
+    words = _started(_split(command))
+    at = next((at for at, word in enumerate(words[:_MOST_BEFORE]) if any(name in word for name in _ENGINES)), None)
+    engine = next((name for name in _ENGINES if at is not None and name in words[at]), "")
     model = _model_named(words)
     if not engine or not model:
         return None
-    return Service(engine, model, read_arguments(engine, engine_version(facts, engine), words))
+    return Service(engine, model, read_arguments(engine, engine_version(facts, engine), words), tuple(words))
+
+
+_MOST_BEFORE = 60
+"""Words before the engine's name: `docker run` with its options, `numactl`, assignments."""
+_SHELL = re.compile(r"(?:/usr)?(?:/bin/)?(?:ba|da|z|k)?sh")
+_SEPARATORS = frozenset({"&&", "||", ";", "|", "&"})
+
+
+def _split(command: str) -> list[str]:
+    try:
+        return shlex.split(command[:20_000])
+    except ValueError:
+        return command[:20_000].split()
+
+
+def _started(words: list[str]) -> list[str]:
+    """The command that a shell is given as one word, of several the one that names an engine; else the words as they are."""
+    for at, word in enumerate(words[:_MOST_BEFORE]):
+        line = next((each for each in words[at + 1 : at + 4] if not each.startswith("-")), "")
+        is_line = any(each.startswith("-") and each.endswith("c") for each in words[at + 1 : at + 3])
+        if _SHELL.fullmatch(word) and is_line and any(name in line for name in _ENGINES):
+            words = _split(line)
+            break
+    commands: list[list[str]] = [[]]
+    for word in words:
+        if word in _SEPARATORS:
+            commands.append([])
+        else:
+            commands[-1].append(word)
+    return next((each for each in commands if any(name in word for word in each[:_MOST_BEFORE] for name in _ENGINES) and _model_named(each)), words)  # fmt: skip
 
 
 def engine_version(facts: Facts, engine: str) -> str:
@@ -84,7 +113,7 @@ def _model_named(words: list[str]) -> str:
         name, equals, value = word.partition("=")
         if name in _MODEL_FLAGS:
             return value if equals else words[at + 1] if at + 1 < len(words) else ""
-    serve = next((at for at, word in enumerate(words[:8]) if word == "serve"), len(words))
+    serve = next((at for at, word in enumerate(words[:_MOST_BEFORE]) if word == "serve"), len(words))
     typed = words[serve + 1] if serve + 1 < len(words) else ""
     return "" if typed.startswith("-") else typed
 
@@ -132,9 +161,10 @@ class NoHardwareError(Exception):
     """The target tells nothing of GPUs; in words for people."""
 
 
-def facts_on(target: Target, timeout: float, model: str = "", draft: str = "") -> tuple[Facts, Model | None]:
-    """What a host or a snapshot says of GPUs, memory and service; and the model there, if ``model`` names one.
+def facts_on(target: Target, timeout: float, model: str = "", draft: str = "", unit: str = "") -> tuple[Facts, Model | None]:  # fmt: skip
+    """What a host or a snapshot says of GPUs, memory and service; and the model there.
 
+    ``model`` "": the one that the service's start command names, with the draft of that command. ``unit``: whose command.
     Raises TargetError, SnapshotError, NoHardwareError.
     """
     from gpuwhy.investigate.target import Excerpts
@@ -151,12 +181,22 @@ def facts_on(target: Target, timeout: float, model: str = "", draft: str = "") -
             raise NoHardwareError(f"{target.name} is no snapshot: gpuwhy collect HOST -o {target.name} makes one")
         snapshot = decode(content, target.name)
         facts = facts_of(snapshot)
-        return facts, model_on(Excerpts(snapshot), model, draft, facts) if model else None
+        return facts, _model_there(Excerpts(snapshot), model, draft, facts)
     if not isinstance(target, HostTarget):
         raise TargetError(f"{target.name} is no place that can be examined")
-    with Session(target, timeout=timeout) as session:
+    with Session(target, unit, timeout) as session:
         facts = facts_of(session.collect(None, probes=_PROBES))
-        return facts, model_on(session, model, draft, facts) if model else None
+        return facts, _model_there(session, model, draft, facts)
+
+
+def _model_there(source: Questioner, model: str, draft: str, facts: Facts) -> Model | None:
+    if model:
+        return model_on(source, model, draft, facts)
+    service = service_of(facts)
+    if service is None:
+        return None
+    speculation = service.settings.speculation
+    return model_on(source, service.model, draft or (speculation.draft if speculation else ""), facts)
 
 
 _PROBES = ("gpus", "memory", "process", "unit", "packages", "environment", "container")
