@@ -22,6 +22,8 @@ DENSE: dict[str, Any] = {
     "max_position_embeddings": 32768, "torch_dtype": "bfloat16",
 }  # fmt: skip
 
+MLA = {"kv_lora_rank": 512, "qk_rope_head_dim": 64, "qk_nope_head_dim": 128, "v_head_dim": 128, "q_lora_rank": 1536}
+
 
 @pytest.mark.parametrize(
     ("config", "engine", "flags", "gpus", "message"),
@@ -32,7 +34,14 @@ DENSE: dict[str, Any] = {
         (DENSE, "vllm 0.20.2", "-tp 2 --enable-expert-parallel", 2, "Number of experts in the model must be greater than 0"),
         (DENSE, "vllm 0.20.2", "-tp 4 -dcp 3", 4, "tp_size=4 must be divisible by dcp_size=3"),
         (QWEN_MOE, "sglang 0.5.15", "--tp 4 --page-size 64 --chunked-prefill-size 1000", 4, "chunked_prefill_size must be divisible by page_size"),
-        (DENSE, "sglang 0.5.15", "--attention-backend trtllm_mha", 1, "only supported on Blackwell GPUs (SM100)"),
+        (QWEN_MOE | MLA, "sglang 0.5.15", "--attention-backend trtllm_mla", 1, "only supported on Blackwell GPUs (SM100/SM12x)"),
+        (DENSE, "sglang 0.5.10.post1", "--attention-backend trtllm_mha", 1, ""),
+        (DENSE, "sglang 0.5.23", "--attention-backend trtllm_mla", 1, "only supported on Blackwell"),
+        (DENSE, "vllm 0.20.2", "--max-model-len 65536", 1, "User-specified max_model_len (65536) is greater than the derived max_model_len"),
+        (DENSE, "sglang 0.5.23", "--context-length 65536", 1, "User-specified context_length (65536) is greater than the derived context_length"),
+        (DENSE, "vllm 0.20.2", "--max-num-batched-tokens 512 --max-num-seqs 1024", 1, "max_num_batched_tokens (512) must be greater than or equal to max_num_seqs (1024)."),
+        (DENSE, "vllm 0.20.2", "-tp 4 -dcp 2", 4, "exceeds the maximum supported value"),
+        (QWEN_MOE | {"num_nextn_predict_layers": 2}, "vllm 0.20.2", "-sc '{\"method\": \"mtp\", \"num_speculative_tokens\": 3}'", 1, "must be divisible by n_predict=2"),
     ],
 )  # fmt: skip
 def test_it_fails_with_the_engine_s_own_words(
@@ -51,6 +60,17 @@ def test_it_fails_with_the_engine_s_own_words(
         (QWEN_MOE | BLOCKS, "vllm 0.20.2", "-tp 8 --enable-expert-parallel", 8),
         (QWEN_MOE | BLOCKS, "sglang 0.5.15", "--tp 8 --ep 8", 8),
         (QWEN_MOE, "sglang 0.5.15", "--tp 8", 8),
+        (DENSE, "sglang 0.5.15", "--attention-backend trtllm_mha", 1),
+        (DENSE, "sglang 0.5.10.post1", "--decode-attention-backend trtllm_mha", 1),
+        (DENSE, "vllm 0.20.2", "--max-model-len 32768", 1),
+        (DENSE, "vllm 0.20.2", "--max-model-len 65536 --hf-overrides '{\"max_position_embeddings\": 131072}'", 1),
+        (
+            DENSE | {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}},
+            "vllm 0.20.2",
+            "--max-model-len 131072",
+            1,
+        ),
+        (QWEN_MOE, "vllm 0.20.2", "-tp 8 -dcp 2", 8),
         ({}, "vllm 0.20.2", "-tp 7", 8),
     ],
 )

@@ -41,7 +41,8 @@ _SGLANG = {
     "cuda-graph-max-bs": "graph_batch", "cuda-graph-max-bs-decode": "graph_batch",
     "swa-full-tokens-ratio": "sliding_ratio", "mamba-full-memory-ratio": "state_ratio",
     "moe-a2a-backend": "all_to_all", "hicache-size": "host_cache_gb", "hicache-ratio": "host_cache_ratio",
-    "decode-attention-backend": "attention_backend",
+    "decode-attention-backend": "decode_backend",
+    "prefill-attention-backend": "attention_backend",
 }  # fmt: skip
 _VLLM = {
     **_COMMON,
@@ -74,6 +75,7 @@ _UNCOUNTED = {
     "enable-memory-saver": "memory that is given back and taken again", "config": "what that file sets",
 }  # fmt: skip
 """Flags with a part in the memory that no estimate counts, and what they bring."""
+_GRAPH_BACKENDS = {"cuda-graph-backend-decode": "has_graphs", "cuda-graph-backend-prefill": "has_prefill_graphs"}
 _OVERRIDES = ("hf-overrides", "json-model-override-args")
 _ALIKE = 0.88
 _SPECULATIVE = {
@@ -85,7 +87,7 @@ _JSON = {"speculative-config", "compilation-config", "cc", "O", "model-loader-ex
 _LISTS = {"cuda-graph-bs", "cuda-graph-bs-decode", "cudagraph-capture-sizes", "cuda-graph-sizes"}
 _FRACTIONS = {"fraction", "sliding_ratio", "state_ratio"}
 _SIZES = {"host_cache_gb", "host_cache_ratio", "offload_gib", "swap_gib"}
-_TEXTS = {"kv_dtype", "dtype", "quantization", "attention_backend", "load_format", "all_to_all", "executor"}
+_TEXTS = {"kv_dtype", "dtype", "quantization", "attention_backend", "decode_backend", "load_format", "all_to_all", "executor"}  # fmt: skip
 _MOST_RANKS = 100_000
 
 
@@ -158,6 +160,9 @@ def settings_of(engine: str, version: str, flags: Mapping[str, Any] | Sequence[t
         elif name.partition(".")[0] == "limit-mm-per-prompt":
             if _forbids_all(name, value):
                 read["is_language_only"] = True
+        elif name in _GRAPH_BACKENDS:
+            # SGLang 0.5.23, in place of switches
+            read.setdefault(_GRAPH_BACKENDS[name], str(value).lower() != "disabled")
         elif name == "mm-encoder-tp-mode":
             read["is_data_parallel_encoder"] = str(value).lower() == "data"
         elif name == "safetensors-load-strategy":

@@ -18,6 +18,8 @@ _OTHER_KERNELS_SHARE = 0.06
 """Of a GPU of AMD: its kernels, work spaces and communicators were not read. assumed; aiter's largest buffer is known"""
 LARGE_HOST_GB = 512
 """A host whose memory is not given is taken to have that much."""
+_SUPERCHIP_GB = 240
+"""Of the host's memory for each GPU of a GB200 or GB300: 480 GB belong to a processor with two of them. unchecked"""
 OUT_OF_MEMORY = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate ..."
 
 
@@ -55,7 +57,9 @@ def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: 
         verdict, decisive = Verdict.CLOSE, None
         reason = f"by the rules that are known it would fit ({reason}), but {doubt}"
     elif verdict is Verdict.STARTS:
-        verdict, reason = _with_host(reason, host, is_known=hardware.host_gib is not None)
+        verdict, reason = _with_host(
+            reason, host, hardware, min(settings.gpus, hardware.gpus) // max(1, settings.nodes)
+        )
         decisive = decisive if verdict is Verdict.STARTS else None
     return Estimate(
         verdict=verdict,
@@ -111,14 +115,16 @@ def _verdict(checks: list[Check]) -> tuple[Verdict, Check | None]:
     return Verdict.STARTS, min(checks, key=lambda check: check.margin.low)
 
 
-def _with_host(reason: str, host: Host, is_known: bool) -> tuple[Verdict, str]:
+def _with_host(reason: str, host: Host, hardware: Hardware, gpus_of_host: int) -> tuple[Verdict, str]:
     """What the GPUs let start, the host may still kill while it loads."""
-    if is_known:
+    if hardware.host_gib is not None:
         risk = host.risks[0]
         # compilers come and go: they are a risk that the report names, not a verdict
         is_loading = host.unreclaimable_gb.high > risk.host_gb
         return (risk.verdict, f"the host: {risk.says}") if is_loading else (Verdict.STARTS, reason)
-    if host.unreclaimable_gb.high > LARGE_HOST_GB:
+    is_superchip = hardware.gpu.name.upper().startswith(("NVIDIA GB200", "NVIDIA GB300"))
+    usual = max(LARGE_HOST_GB, _SUPERCHIP_GB * gpus_of_host) if is_superchip else LARGE_HOST_GB
+    if host.unreclaimable_gb.high > usual:
         low, high = host.unreclaimable_gb.low, host.unreclaimable_gb.high
         return Verdict.CLOSE, f"the GPUs hold it, but loading needs {low:.0f} to {high:.0f} GB of the host, whose memory is not given"  # fmt: skip
     return Verdict.STARTS, reason

@@ -1,8 +1,8 @@
 """What an engine refuses before it allocates anything: sizes that do not divide, kernels that the GPU has not got.
 
-read: SGLang 0.5.9, 0.5.15, 0.5.23 and vLLM 0.10.2, 0.20.2, 0.33.0; the messages are theirs. Only what every read
-release refuses is here: where a release falls back to another kernel, nothing is said. The wording about attention
-backends is from general knowledge of SGLang, not from those files.
+read: SGLang 0.5.9, 0.5.10.post1, 0.5.15, 0.5.23 and vLLM 0.10.2, 0.20.2, 0.33.0; the messages are theirs. Only what
+every read release refuses is here, or what that release does: where one falls back to another kernel, nothing is said.
+Wording that was not found in their files is marked, see :data:`UNCHECKED`.
 """
 
 from __future__ import annotations
@@ -10,28 +10,46 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from packaging.version import Version
+
 from gpuwhy.fit.architecture import Architecture
 from gpuwhy.fit.hardware import Hardware
 from gpuwhy.fit.quantization import Format
 from gpuwhy.fit.results import Constraint
 from gpuwhy.fit.settings import Settings
+from gpuwhy.knowledge.engine_memory import release_of
 
 _BLOCK = re.compile(r"fp8 (\d{1,6})x(\d{1,6})")
 _GROUP = re.compile(r"int\d{1,2} g(\d{1,7})")
+UNCHECKED = " (wording unchecked)"
+"""Follows what is said of a constraint whose message was not seen in a source."""
+_OF_FA3 = (
+    "AssertionError: FlashAttention v3 Backend requires SM>=80 and SM<=90. Please use `--attention-backend flashinfer`."
+)
+_OF_MLA = "ValueError: TRTLLM MLA backend is only supported on Blackwell GPUs (SM100/SM12x). Please use a different backend."  # fmt: skip
 _ONLY_ON: dict[str, tuple[tuple[int, ...], str]] = {
-    "fa3": ((8, 9), "AssertionError: FlashAttention v3 Backend requires SM>=80 and SM<=90. Please use `--attention-backend flashinfer`."),
-    "trtllm_mla": ((10,), "ValueError: TRTLLM MLA backend is only supported on Blackwell GPUs (SM100). Please use a different backend."),
-    "trtllm_mha": ((10,), "ValueError: TRTLLM MHA backend is only supported on Blackwell GPUs (SM100). Please use a different backend."),
+    "fa3": ((8, 9), _OF_FA3),
+    "trtllm_mla": ((10, 11, 12), _OF_MLA),
+    "cutedsl_mla": ((10,), ""),
+    "hpc_ops": ((9,), ""),
     "cutlass_mla": ((10,), ""),
     "flashmla": ((9, 10), ""),
 }  # fmt: skip
+"""Generations by SGLang's backend, and what it prints on others; of the last two from general knowledge, without words."""
+_WIDER_MHA = Version("0.5.11")
+"""Until then prompts through trtllm_mha need SM100; a release after it also takes SM90 and SM120."""
+_LEAST_SGLANG = 7.5
+_LEAST_BF16 = 8.0
+_MARLIN_COLUMNS = 128
 
 
 def broken(shape: Architecture, settings: Settings, hardware: Hardware) -> tuple[Constraint, ...]:
     """In the order in which a start meets them. What is not known of the model breaks nothing."""
     return (
         *_arguments(shape, settings),
-        *_backends(settings, hardware),
+        *_lengths(shape, settings),
+        *_speculating(shape, settings),
+        *_backends(shape, settings, hardware),
         *_heads(shape, settings),
         *_experts(shape, settings),
         *_quantized(shape, settings),
@@ -54,6 +72,7 @@ def _arguments(shape: Architecture, settings: Settings) -> Iterator[Constraint]:
     if settings.pipeline > len(shape.layers) > 0:
         yield Constraint(flag=_flag(settings, "--pp-size", "--pipeline-parallel-size"), says=f"{settings.pipeline} stages for {len(shape.layers)} layers", message="")  # fmt: skip
     if settings.engine == "vllm":
+        yield from _decode_context(shape, settings)
         return
     if settings.has_dp_attention and tensor % max(1, settings.data):
         yield Constraint(flag="--dp-size", says=f"{tensor} ranks are no multiple of {settings.data} groups of attention", message="AssertionError: tp_size must be divisible by dp_size")  # fmt: skip
@@ -68,11 +87,65 @@ def _arguments(shape: Architecture, settings: Settings) -> Iterator[Constraint]:
         yield Constraint(flag="--nnodes", says=f"{tensor * settings.pipeline} ranks are not divided by {settings.nodes} nodes", message="AssertionError: tp_size must be divisible by number of nodes")  # fmt: skip
 
 
-def _backends(settings: Settings, hardware: Hardware) -> Iterator[Constraint]:
-    name = settings.attention_backend.lower().replace("-", "_")
+def _decode_context(shape: Architecture, settings: Settings) -> Iterator[Constraint]:
+    """vLLM divides the tokens over the ranks that would else hold the same key-value heads."""
+    context, kv_heads = settings.decode_context, shape.kv_heads
+    if context <= 1 or shape.mla or not kv_heads or settings.tensor % context:
+        return
+    most = settings.tensor // kv_heads
+    if context > max(1, most):
+        yield Constraint(flag="--dcp-size", says=f"{settings.tensor} ranks hold {kv_heads} key-value heads {max(1, most)} times, which is the most{UNCHECKED}", message="... exceeds the maximum supported value ...")  # fmt: skip
+
+
+def _lengths(shape: Architecture, settings: Settings) -> Iterator[Constraint]:
+    """A context beyond the model's own, and batches that cannot hold their requests."""
+    own = settings.model_context or max(shape.context or 0, shape.rotary_rows)
+    if settings.context and own and settings.context > own:
+        variable = "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1" if settings.engine == "vllm" else "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1"  # fmt: skip
+        name = "max_model_len" if settings.engine == "vllm" else "context_length"
+        yield Constraint(
+            flag=_flag(settings, "--context-length", "--max-model-len"),
+            says=f"the model's own context is {own}; {variable} allows more{UNCHECKED}",
+            message=f"ValueError: User-specified {name} ({settings.context}) is greater than the derived {name}",
+        )
+    tokens, requests = settings.prefill_tokens, settings.requests
+    if settings.engine == "vllm" and tokens and requests and tokens < requests:
+        yield Constraint(flag="--max-num-batched-tokens", says=f"{tokens} tokens are fewer than {requests} requests{UNCHECKED}", message=f"ValueError: max_num_batched_tokens ({tokens}) must be greater than or equal to max_num_seqs ({requests}).")  # fmt: skip
+
+
+def _speculating(shape: Architecture, settings: Settings) -> Iterator[Constraint]:
+    speculation, layers = settings.speculation, shape.predicting_layers
+    if settings.engine == "vllm" and speculation and speculation.is_own_layers and speculation.tokens and layers > 1 and speculation.tokens % layers:  # fmt: skip
+        yield Constraint(flag="--speculative-config", says=f"{speculation.tokens} tokens are no multiple of the {layers} layers that predict them{UNCHECKED}", message=f"ValueError: num_speculative_tokens:{speculation.tokens} must be divisible by n_predict={layers}")  # fmt: skip
+
+
+def _backends(shape: Architecture, settings: Settings, hardware: Hardware) -> Iterator[Constraint]:
+    capability = hardware.capability
+    if not capability or hardware.is_of_another_vendor:
+        return
+    if settings.dtype in ("bfloat16", "bf16") and capability < _LEAST_BF16 and settings.engine == "vllm":
+        yield Constraint(flag="--dtype", says=f"bfloat16 needs compute capability 8.0, this is {capability:g}{UNCHECKED}", message="ValueError: Bfloat16 is only supported on GPUs with compute capability of at least 8.0.")  # fmt: skip
+    if settings.engine != "sglang":
+        return
+    if capability < _LEAST_SGLANG:
+        yield Constraint(flag="--gpu", says=f"compute capability {capability:g} is too old", message="RuntimeError: SGLang only supports sm75 and above.")  # fmt: skip
+    for flag, given in (("--attention-backend", settings.attention_backend), ("--decode-attention-backend", settings.decode_backend)):  # fmt: skip
+        yield from _backend(flag, given.lower().replace("-", "_"), shape, settings, capability)
+
+
+def _backend(flag: str, name: str, shape: Architecture, settings: Settings, capability: float) -> Iterator[Constraint]:
     generations, message = _ONLY_ON.get(name, ((), ""))
-    if settings.engine == "sglang" and generations and hardware.capability and int(hardware.capability) not in generations:  # fmt: skip
-        yield Constraint(flag="--attention-backend", says=f"{name} does not run on compute capability {hardware.capability:g}", message=message)  # fmt: skip
+    if name == "fa3" and shape.mla:
+        generations = (9,)
+    if name == "trtllm_mha":
+        release = release_of(settings.version)
+        is_narrow = flag == "--attention-backend" and release is not None and release < _WIDER_MHA
+        generations = (10,) if is_narrow else (9, 10, 11, 12)
+        message = "" if is_narrow else "ValueError: ... requires Hopper (SM90), Blackwell (SM100), or SM120 GPUs ..."
+    if generations and int(capability) not in generations:
+        yield Constraint(flag=flag, says=f"{name} does not run on compute capability {capability:g}", message=message)
+    elif shape.is_complete and {"trtllm_mla": shape.mla is None, "trtllm_mha": shape.mla is not None}.get(name, False):
+        yield Constraint(flag=flag, says=f"{name} is for models {'with' if name == 'trtllm_mla' else 'without'} a latent cache", message="")  # fmt: skip
 
 
 def _heads(shape: Architecture, settings: Settings) -> Iterator[Constraint]:
@@ -123,9 +196,13 @@ def _quantized(shape: Architecture, settings: Settings) -> Iterator[Constraint]:
 
 def _of_experts(kept: Format, width: int, share: int, settings: Settings) -> Iterator[Constraint]:
     block = _BLOCK.fullmatch(kept.name)
-    if block is None or share <= 1 or width % share:
+    if share <= 1 or width % share:
         return
     each = width // share
+    if block is None:
+        if settings.engine == "sglang" and _GROUP.fullmatch(kept.name) and each < _MARLIN_COLUMNS:
+            yield Constraint(flag="--ep-size", says=f"a rank's {each} of an expert's {width} columns are fewer than the kernel takes", message=f"ValueError: Weight input_size_per_partition = {each} is not divisible by min_thread_k = {_MARLIN_COLUMNS}.")  # fmt: skip
+        return
     if each % int(block[1]):
         yield Constraint(flag=_flag(settings, "--ep-size", "--enable-expert-parallel"), says=f"a rank's {each} of an expert's {width} columns are no whole blocks of {block[1]}", message=f"ValueError: The output_size of gate's and up's weight = {each} is not divisible by weight quantization block_n = {block[1]}.")  # fmt: skip
     elif each % int(block[2]):

@@ -13,6 +13,7 @@ from enum import Enum
 
 import msgspec
 from msgspec import Struct
+from packaging.version import Version
 
 from gpuwhy.fit.constraints import broken
 from gpuwhy.fit.estimate import estimate
@@ -21,6 +22,7 @@ from gpuwhy.fit.kv_cache import element_bytes
 from gpuwhy.fit.model import Model
 from gpuwhy.fit.results import Estimate, Verdict
 from gpuwhy.fit.settings import Settings
+from gpuwhy.knowledge.engine_memory import release_of
 
 MOST_ESTIMATES = 500
 MOST_PROPOSALS = 6
@@ -34,6 +36,8 @@ _FEWEST_GRAPHS = 16
 _HIGHEST = 0.95
 """Above it nothing is left for what no estimate knows."""
 _SMALLEST_CONTEXT = 2048
+_DECODE_IN_NAMES = Version("0.5.23")
+"""SGLang's flag for the largest graph has another name in it; from which release on was not read."""
 
 
 class Goal(str, Enum):
@@ -191,7 +195,9 @@ def _graphs(settings: Settings, is_vllm: bool) -> Iterator[_Option]:
     if not settings.has_graphs:
         return
     newer = "--cuda-graph-sizes" if settings.version.startswith("0.10.") else "--max-cudagraph-capture-size"
-    flag = newer if is_vllm else "--cuda-graph-max-bs"
+    release = release_of(settings.version)
+    renamed = "--cuda-graph-max-bs-decode" if release is None or release >= _DECODE_IN_NAMES else "--cuda-graph-max-bs"
+    flag = newer if is_vllm else renamed
     for size in (64, _FEWEST_GRAPHS):
         if settings.graph_batch is None or settings.graph_batch > size:
             changed = (("graph_batch", size), ("graph_batches", _sizes(size) if is_vllm else ()))

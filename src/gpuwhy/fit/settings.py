@@ -61,6 +61,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     has_graphs: bool = True
     has_prefill_graphs: bool | None = None
     attention_backend: str = ""
+    """For prompts, and for decoding too unless that has one of its own."""
+    decode_backend: str = ""
     speculation: Speculation | None = None
     sliding_ratio: float = 0.8
     """``--swa-full-tokens-ratio``."""

@@ -134,7 +134,10 @@ def _fraction(
 
 def is_lowered_by_aiter(shape: Architecture, settings: Settings, hardware: Hardware) -> bool:
     longest = settings.context or shape.context or 0
-    return backend(shape, hardware, settings.attention_backend) == "aiter" and longest > AITER_LONG_CONTEXT
+    return (
+        backend(shape, hardware, settings.decode_backend or settings.attention_backend) == "aiter"
+        and longest > AITER_LONG_CONTEXT
+    )
 
 
 def reserve_for_images(shape: Architecture, settings: Settings, release: SglangMemory) -> float:

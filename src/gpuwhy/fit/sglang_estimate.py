@@ -35,7 +35,10 @@ def sglang_estimate(ground: Ground) -> Estimate:
         drafted = NOTHING
     images = sglang.reserve_for_images(shape, settings, release)
     budget = sglang.pool_budget(pre, ground.held, drafted, fraction, images, release)
-    is_budgeted = reading.is_outside and backend(shape, ground.hardware, settings.attention_backend) == "aiter"
+    is_budgeted = (
+        reading.is_outside
+        and backend(shape, ground.hardware, settings.decode_backend or settings.attention_backend) == "aiter"
+    )
     if (
         not is_budgeted
         and settings.fraction is not None
@@ -142,7 +145,7 @@ def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang.Def
     settings, shape, parallel = ground.settings, ground.shape, ground.settings.parallel
     each, speculates = tokens_each(settings), settings.speculation is not None
     rows = chosen.captured_batch * each
-    name = backend(shape, ground.hardware, settings.attention_backend)
+    name = backend(shape, ground.hardware, settings.decode_backend or settings.attention_backend)
     batches = sglang_batches(chosen.captured_batch, speculates) if chosen.captured_batch else ()
     parts = [
         Part(name=f"workspace of {name}", kind="workspace", gib=sglang_workspace(name, settings.is_deterministic).scaled(2 if ground.draft.layers else 1), source="the backend's own size"),
@@ -159,6 +162,13 @@ def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang.Def
     parts.append(Part(name="table of requests", kind="workspace", gib=slots.scaled(sglang_request_table(1, ground.context)), source=f"{slots.expected:.0f} requests x {ground.context} tokens, int32"))  # fmt: skip
     if name == "aiter":
         parts.append(Part(name=_AITER_PART_NAME, kind="workspace", gib=slots.scaled(sglang_aiter(shape, parallel, 1, ground.context)), source=f"{slots.expected:.0f} requests x heads x parts of the context, float32"))  # fmt: skip
-    parts.append(Part(name="late communicators and kernels", kind="communication", gib=_LATE if settings.tensor * settings.pipeline > 1 else _LATE_ALONE, source="inferred"))
+    parts.append(
+        Part(
+            name="late communicators and kernels",
+            kind="communication",
+            gib=_LATE if settings.tensor * settings.pipeline > 1 else _LATE_ALONE,
+            source="inferred",
+        )
+    )
     first = Part(name="prefill", kind="activation", gib=sglang_prefill(shape, parallel, min(chosen.prefill_tokens, ground.context)), source=f"inferred: {chosen.prefill_tokens} tokens at a time", is_static=False)  # fmt: skip
     return [part for part in parts if part.gib.high > 0], first

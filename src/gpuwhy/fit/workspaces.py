@@ -23,7 +23,7 @@ def backend(shape: Architecture, hardware: Hardware, asked: str) -> str:
         return "aiter"
     generation = int(hardware.capability)
     if shape.mla:
-        return {9: "fa3", 10: "trtllm_mla"}.get(generation, "triton")
+        return {9: "fa3", 10: "flashinfer"}.get(generation, "triton")
     return {9: "fa3", 10: "trtllm_mha"}.get(generation, "flashinfer" if generation else "unknown")
 
 

@@ -114,7 +114,7 @@ def _chosen(engine: str, rows: tuple[_Row, ...], version: str) -> tuple[_Row, Re
         )
     for row in rows:
         # 0.5.13 and 0.5.13.post1 were read as one
-        if Version(row.version).base_version == asked.base_version and not asked.is_prerelease:
+        if Version(Version(row.version).base_version) == Version(asked.base_version) and not asked.is_prerelease:
             return row, Reading(row.read in _SOURCE_WAS_READ, f"{engine} {row.version}: {_HOW[row.read]}", row.read == _UNCHECKED)  # fmt: skip
     older = [row for row in rows if Version(row.version) <= asked]
     newer = [row for row in rows if Version(row.version) > asked]
