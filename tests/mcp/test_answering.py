@@ -150,12 +150,13 @@ def test_the_documentation_of_causes(desk: Desk) -> None:
     ("tool", "arguments", "told"),
     [
         ("reboot", {}, "Use one of diagnose"),
-        ("diagnose", {}, "where is missing"),
+        ("diagnose", {}, "name what to examine"),
         ("diagnose", {"were": "x"}, "Its arguments are"),
         ("diagnose", {"where": 7}, "Its arguments are"),
         ("diagnose", {"where": "root@elsewhere"}, "--allow"),
         ("diagnose", {"where": "/etc/passwd"}, "--folder"),
-        ("diagnose", {"where": "missing.log"}, "not among the places"),
+        ("diagnose", {"where": "missing.log"}, "there is no file 'missing.log' below"),
+        ("diagnose", {"where": "root@elsewhere"}, "not among the places"),
         ("diagnose", {"where": "./missing.log"}, "No such file"),
         ("diagnose", {"where": "sglang.log", "logs": ["../x"]}, "outside the folders"),
         ("diagnose", {"where": "sglang.log", "text": "x"}, "not both"),
@@ -194,3 +195,16 @@ def test_loading_the_desk_loads_no_heavy_module() -> None:
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
+
+
+def test_a_fact_that_nothing_asks_for_is_told(desk: Desk) -> None:
+    found = answered(desk, "diagnose", where="sglang.log", facts={"cuda_tolkit": "12.8", "cc": "12.0"})
+    assert len(found["doubtful_facts"]) == 1
+    assert "cuda_tolkit" in found["doubtful_facts"][0]
+    assert "cuda_toolkit" in found["doubtful_facts"][0]
+    assert "doubtful_facts" not in answered(desk, "diagnose", where="sglang.log", facts={"cc": "12.0"})
+    assert "doubtful_facts" in answered(desk, "check", gpus=["H100"], facts={"nonsense": 1})
+
+
+def test_a_folder_without_binaries_is_said_so(desk: Desk) -> None:
+    assert "No binary is there" in answered(desk, "inspect", paths=["."])["next"]

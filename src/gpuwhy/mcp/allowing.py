@@ -13,6 +13,10 @@ from gpuwhy.targets import FileTarget, TargetError, parse_where
 
 _PLACE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@:/%+\[\]~-]{0,254}")
 """A live place: no blanks, no quotes, nothing that a program could take for an option."""
+_LIKE_A_FILE = re.compile(
+    r"^[^@:]+\.(?:log|txt|md|json|yaml|gpuwhy|export|out|err|journal|zst|gz|xz|bz2)$", re.IGNORECASE
+)
+"""What is called so and is not there is a file that the agent takes to be elsewhere, and no host."""
 _WITHIN_A_PART = r"[^@:/.]*"
 _ANYTHING_BELOW = r"[^@:/]*"
 
@@ -40,6 +44,11 @@ class Allowed(msgspec.Struct, frozen=True):
             return str(self.file(where))
         for named in (where, via) if via else (where,):
             if not _PLACE.fullmatch(named) or not any(_matches(named, pattern) for pattern in self.places):
+                if not via and _LIKE_A_FILE.search(named):
+                    raise NotAllowedError(
+                        f"there is no file {named[:200]!r} below {self.folders[0]}, and no place of that name may be examined\n"
+                        f"Name a file that is there, or one of: {', '.join(self.places) or 'none'}."
+                    )
                 raise NotAllowedError(
                     f"{named[:80]!r} is not among the places that this server may examine: {', '.join(self.places) or 'none'}\n"
                     f"Use one of them or a file below {self.folders[0]}, or ask the user to restart gpuwhy mcp with --allow."

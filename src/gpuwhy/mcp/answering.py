@@ -118,11 +118,12 @@ class Desk:
                 f"text has more than {MOST_TEXT} characters\nSave it as a file and name that in where."
             )
         where: api.Where = api.LogText(given.text, "text") if given.text else self._place(given.where, given.via)
+        facts, doubts = _facts(given.facts)
         found = api.diagnose(
             where,
             unit=given.unit,
             logs=self._allowed.files(given.logs),
-            facts=_facts(given.facts),
+            facts=facts,
             pid=given.pid,
             via=given.via,
             sudo=self.manner.sudo,
@@ -131,8 +132,7 @@ class Desk:
         outcome = api.outcome_of(found)
         if isinstance(where, str) and not given.via:
             self._shown[(where, given.unit)] = (time.monotonic(), found)
-        head = diagnosis_head(found, outcome)
-        head |= _next_of(found)
+        head = diagnosis_head(found, outcome) | doubts | _next_of(found)
         return self._answer("diagnose", head, diagnosis_rows(found))
 
     def _collect(self, given: CollectArguments) -> dict[str, Any]:
@@ -171,6 +171,7 @@ class Desk:
     def _check(self, given: CheckArguments) -> dict[str, Any]:
         from gpuwhy.mcp.answers import forecast_head, forecast_rows
 
+        facts, doubts = _facts(given.facts)
         found = api.check(
             self._place(given.where, given.via) if given.where else None,
             gpus=given.gpus,
@@ -179,13 +180,13 @@ class Desk:
             packages=given.packages,
             env=given.env,
             requirements=str(self._allowed.file(given.requirements)) if given.requirements else "",
-            facts=_facts(given.facts),
+            facts=facts,
             unit=given.unit,
             via=given.via,
             sudo=self.manner.sudo,
             timeout=self.manner.timeout,
         )
-        return self._answer("check", forecast_head(found), forecast_rows(found))
+        return self._answer("check", forecast_head(found) | doubts, forecast_rows(found))
 
     def _inspect(self, given: InspectArguments) -> dict[str, Any]:
         from gpuwhy.mcp.answers import inspection_head, inspection_rows
@@ -275,7 +276,7 @@ class Desk:
     def _place(self, where: str, via: str) -> str:
         if not where:
             raise api.UnusableError(
-                f"where is missing\nName a file below {self._allowed.folders[0]}, or one of: {', '.join(self._allowed.places)}."
+                f"name what to examine, in where (diagnose also takes text)\nName a file below {self._allowed.folders[0]}, or one of: {', '.join(self._allowed.places)}."
             )
         return self._allowed.place(where, via)
 
@@ -300,8 +301,13 @@ def _named_from(folder: Path, value: Any) -> Any:
     return [_named_from(folder, each) for each in value] if isinstance(value, list) else value
 
 
-def _facts(given: dict[str, Any]) -> Facts | None:
-    return api.facts_of(given) if given else None
+def _facts(given: dict[str, Any]) -> tuple[Facts | None, dict[str, Any]]:
+    """The facts, and for the head of the answer what is odd about them: a key that nothing asks for."""
+    if not given:
+        return None, {}
+    warnings: list[str] = []
+    facts = api.facts_of(given, warnings.append)
+    return facts, {"doubtful_facts": [said(each) for each in warnings[:8]]} if warnings else {}
 
 
 def _parted(error: api.GpuwhyError, otherwise: str) -> tuple[str, str]:

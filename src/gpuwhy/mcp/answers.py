@@ -203,6 +203,8 @@ def inspection_head(inspection: Inspection) -> dict[str, Any]:
     runs = [each.verdict.runs for each in inspection.files if each.verdict is not None]
     head: dict[str, Any] = {"notice": NOTICE, **{key: said(value) for key, value in asked.items() if value}}
     head["counts"] = {"files": len(inspection.files), "run": runs.count(True), "do_not_run": runs.count(False)}
+    if not inspection.files and not inspection.wheels:
+        head["next"] = "No binary is there: name .so, cubin or wheel files, or a folder that holds some."
     return head
 
 
@@ -265,7 +267,9 @@ def quoted_line(line: str) -> str:
 
 
 def cause_rows(documentation: str) -> list[Row]:
-    return [("text", paragraph.strip()) for paragraph in documentation.split("\n\n") if paragraph.strip()]
+    """A paragraph a row: its heading, and its lines as one."""
+    paragraphs = (each.strip().partition("\n") for each in documentation.split("\n\n") if each.strip())
+    return [("text", f"{first}: {' '.join(rest.split())}" if rest else first) for first, _, rest in paragraphs]
 
 
 def catalogue_rows(entries: Sequence[CauseEntry]) -> list[Row]:

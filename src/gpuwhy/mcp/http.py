@@ -44,7 +44,7 @@ def bound(address: str) -> socket.socket:
         listening.listen(64)
     except (OSError, OverflowError) as error:
         listening.close()
-        raise AddressError(f"{address}: {error}") from error
+        raise AddressError(f"{address}: {getattr(error, 'strerror', None) or error}") from error
     return listening
 
 
