@@ -57,14 +57,14 @@ def draft_need(model: Model, settings: Settings) -> DraftNeed:
 def _predicting(model: Model, settings: Settings) -> DraftNeed:
     """Multi-token prediction layers of the target's own checkpoint: divided as the target's are."""
     shape, parallel = model.shape, settings.parallel
-    groups = rank_weights(shape, model.inventory, parallel, True)
+    groups = rank_weights(shape, model.inventory, parallel, settings.engine == "sglang")
     whole = sum(part.whole_gib for part in groups.parts) or 1.0
     expected = model.inventory.predicting_bytes / GIB * groups.gib.expected / whole
     copies = 0.0
     if settings.engine == "sglang":
         # it loads an embedding and a head of its own, and shares the target's afterwards
         copies = 2 * padded(shape.vocabulary or 0) * (shape.hidden or 0) * shape.quantization.dtype.bytes_each / GIB / max(1, parallel.tensor)  # fmt: skip
-    kv = kv_shape(shape, parallel, settings.kv_dtype)
+    kv = kv_shape(shape, parallel, settings.kv_dtype, engine=settings.engine)
     row = kv.full_bytes or kv.sliding_bytes
     return DraftNeed(
         Amount.about(expected, 0.25, 0.5),
@@ -77,9 +77,9 @@ def _predicting(model: Model, settings: Settings) -> DraftNeed:
 
 def _of_its_own(model: Model, draft: Draft, settings: Settings, speculation: Speculation) -> DraftNeed:
     shape, parallel = draft.shape, settings.parallel
-    kv = kv_shape(shape, parallel, settings.kv_dtype).per_token
+    kv = kv_shape(shape, parallel, settings.kv_dtype, engine=settings.engine).per_token
     if not speculation.method.startswith("EAGLE"):
-        held = rank_weights(shape, draft.inventory, parallel, True)
+        held = rank_weights(shape, draft.inventory, parallel, settings.engine == "sglang")
         return DraftNeed(held.gib, 0.0, len(shape.layers), kv, "the draft model's own folder")
     expected, copy = eagle_gib(model.shape, shape, parallel, speculation.method == "EAGLE3")
     return DraftNeed(Amount.about(expected, 0.12, 0.2), copy, len(shape.layers), kv, "the draft model's config.json")
@@ -95,7 +95,7 @@ def _assumed(model: Model, settings: Settings, speculation: Speculation) -> Draf
         return DraftNeed(unknown, 0.0, 1, 0.0, "not known", (said + "its weights are not known; give --draft FOLDER",))
     shape, parallel = model.shape, settings.parallel
     expected, copy = eagle_gib(shape, shape, parallel, speculation.method == "EAGLE3")
-    kv = kv_shape(shape, parallel, settings.kv_dtype)
+    kv = kv_shape(shape, parallel, settings.kv_dtype, engine=settings.engine)
     row = kv.full_bytes or kv.sliding_bytes
     return DraftNeed(
         Amount.about(expected, 0.35, 0.6),

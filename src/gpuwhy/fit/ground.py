@@ -67,7 +67,9 @@ def ground_of(model: Model, hardware: Hardware, settings: Settings, measured: Me
         weights=held,
         held=expected,
         draft=draft,
-        kv=kv_shape(shape, settings.parallel, settings.kv_dtype, held.layers if settings.pipeline > 1 else None),
+        kv=kv_shape(
+            shape, settings.parallel, settings.kv_dtype, held.layers if settings.pipeline > 1 else None, settings.engine
+        ),
         context=context,
         total=told(measured.total, hardware.total),
         opened=cuda_context(hardware),

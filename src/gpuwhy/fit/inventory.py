@@ -17,6 +17,7 @@ VOCABULARY_PADDING = 64
 """Both engines pad the vocabulary to it (vocab_parallel_embedding.py)."""
 
 
+ROTARY = "rotary tables"
 _COPIES, _PADDING = "MLA copies w_kc and w_vc", "padding of MXFP4 experts"
 _MADE = (_COPIES, _PADDING)
 _PADDED_TO = 256
@@ -263,7 +264,7 @@ def _outside_layers(shape: Architecture) -> list[WeightGroup]:
         groups.append(WeightGroup(f"{tower.kind} tower", Split.VISION, sharded * plain, stage="first"))
         groups.append(WeightGroup(f"{tower.kind} projector", Split.REPLICATED, replicated * plain, stage="first"))
     tables = min(shape.rotary_rows * shape.rotary_width * plain, 4 * 2**30)
-    groups.append(WeightGroup("rotary tables", Split.REPLICATED, tables, is_stored=False))
+    groups.append(WeightGroup(ROTARY, Split.REPLICATED, tables, is_stored=False))
     return [group for group in groups if group.total_bytes]
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import Struct
 
 from gpuwhy.fit.amount import GIB, Amount, combined
 from gpuwhy.fit.architecture import Architecture
-from gpuwhy.fit.inventory import Inventory, Split, WeightGroup
+from gpuwhy.fit.inventory import ROTARY, Inventory, Split, WeightGroup
 from gpuwhy.fit.parallel import Parallel, stages
+from gpuwhy.knowledge.config_defaults import has_computed_rotary_in_sglang
 
 
 class WeightPart(Struct, frozen=True):
@@ -30,13 +32,24 @@ class RankWeights(Struct, frozen=True):
     """First and one past the last of its layers."""
 
 
-def rank_weights(shape: Architecture, inventory: Inventory, parallel: Parallel, remainder_last: bool) -> RankWeights:
+def rank_weights(shape: Architecture, inventory: Inventory, parallel: Parallel, is_sglang: bool) -> RankWeights:
     """What the heaviest pipeline stage's ranks hold each."""
+    inventory = _with_rotary_of_sglang(inventory, shape) if is_sglang else inventory
     if parallel.pipeline <= 1:
         return _stage_weights(shape, inventory, parallel, 0, range(len(shape.layers)), 1)
-    spans = stages(len(shape.layers), parallel.pipeline, remainder_last)
+    spans = stages(len(shape.layers), parallel.pipeline, is_sglang)
     each = [_stage_weights(shape, inventory, parallel, index, span, len(spans)) for index, span in enumerate(spans)]
     return max(each, key=lambda rank: rank.gib.expected)
+
+
+def _with_rotary_of_sglang(inventory: Inventory, shape: Architecture) -> Inventory:
+    """It keeps the cosines and sines in float32 (rotary_embedding/base.py), and computes those of Gemma 3 each time."""
+    if shape.mla:
+        # counted in float32 already
+        return inventory
+    times = 0.0 if has_computed_rotary_in_sglang(shape.model_type) else 4 / shape.quantization.dtype.bytes_each
+    groups = [group if group.name != ROTARY else msgspec.structs.replace(group, total_bytes=group.total_bytes * times) for group in inventory.groups]  # fmt: skip
+    return msgspec.structs.replace(inventory, groups=tuple(groups))
 
 
 def _stage_weights(shape: Architecture, inventory: Inventory, parallel: Parallel, stage: int, span: range, number: int) -> RankWeights:  # fmt: skip
