@@ -18,8 +18,8 @@ def held(content: object, ranks: int = 1, is_sglang: bool = False) -> RankWeight
 
 @pytest.mark.parametrize(("is_sglang", "gib"), [(False, 8.58), (True, 8.13)])
 def test_sglang_computes_the_angles_of_gemma_3_and_vllm_keeps_them(is_sglang: bool, gib: float) -> None:
-    """Both figures are from logs of google/gemma-3-4b-it."""
-    assert held(config("google/gemma-3-4b-it"), is_sglang=is_sglang).gib.expected == pytest.approx(gib, rel=0.01)
+    """Both figures are from logs of google/gemma-3-4b-it; SGLang prints a difference of free memory."""
+    assert held(config("google/gemma-3-4b-it"), is_sglang=is_sglang).gib.expected == pytest.approx(gib, rel=0.02)
 
 
 def test_keys_are_not_divided_further_than_there_are_heads() -> None:
