@@ -42,8 +42,8 @@ _SENSELESS = 1e7
 """No memory is so large: a configuration lies, and its number has to fit a line all the same."""
 _BAR = 34
 """Cells of a bar of the chart."""
-_STRIP = 60
-"""Cells of the one bar of the short chart."""
+_STRIP = 34
+"""Cells of the one bar of the short chart, which has to fit a pane of 40 columns."""
 
 
 class Bar(msgspec.Struct, frozen=True):
