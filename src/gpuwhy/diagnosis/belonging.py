@@ -31,7 +31,9 @@ def _unit_of(event: Event) -> str:
 
 
 def _is_another(unit: str, own: str) -> bool:
-    return unit.endswith(".service") and unit.removesuffix(".service") != own.removesuffix(".service")
+    """A path stands for a control group that is no unit's."""
+    is_told = unit.endswith(".service") or unit.startswith("/")
+    return is_told and unit.removesuffix(".service") != own.removesuffix(".service")
 
 
 def _nearest(event: Event, named: Sequence[Event]) -> Event | None:

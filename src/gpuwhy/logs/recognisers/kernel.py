@@ -146,7 +146,8 @@ def _oom(text: str) -> Recognised | None:
         if pod:
             detail["pod"] = pod.group(1).replace("_", "-")
         detail["scope"] = "cgroup" if "MEMCG" in found["constraint"] else "host"
-        return Recognised("kernel", "oom", detail, is_fatal=True, unit=unit_of_cgroup(path))
+        unit = unit_of_cgroup(path) or ("" if container or pod else _group_of_its_own(path))
+        return Recognised("kernel", "oom", detail, is_fatal=True, unit=unit)
     found = _REAPED.search(text)
     if found is not None:
         return Recognised("kernel", "oom", {"process": found["name"], "pid": found["pid"]}, is_echo=True)
@@ -161,6 +162,13 @@ def unit_of_cgroup(path: str) -> str:
     units: list[str] = [unit for unit in _UNIT_IN_PATH.findall(path) if not unit.endswith(".slice")]
     services = [unit for unit in units if unit.endswith(".service") and not unit.startswith("user@")]
     return (services or units or [""])[-1]
+
+
+def _group_of_its_own(path: str) -> str:
+    """A control group that somebody made beside the units: nothing in it belongs to a unit. Slices and the root say
+    nothing, as units stand in them where memory is not counted for each."""
+    last = path.rpartition("/")[2]
+    return path if path.startswith("/") and last and not last.endswith(".slice") else ""
 
 
 def _xid(text: str) -> Recognised | None:
