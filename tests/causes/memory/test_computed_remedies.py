@@ -333,3 +333,45 @@ def test_a_host_cache_that_was_refused_shares_what_is_free(judge_report: Judge, 
     found = finding(judge_report(text), "host-oom-kill")
     assert remedies(found)["--hicache-size"] == "7"
     assert "swap" not in remedies(found)  # pinned pages are never swapped out
+
+
+def test_a_fraction_that_is_not_printed_is_named_as_the_default(judge_report: Judge, finding: Find) -> None:
+    text = (
+        '  File "/opt/venv/lib/python3.12/site-packages/vllm/v1/worker/gpu_model_runner.py", line 3000, in execute_model\n'
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 1.75 GiB. GPU 0 has a total capacity of 79.11 GiB of which 0.20 GiB is free.\n"
+    )
+    found = finding(judge_report(text, {"packages.vllm": "0.33.0"}), "gpu-oom-graph-or-activation")
+    assert remedies(found)["--gpu-memory-utilization"] == "0.89"
+    assert any("default 0.92" in note and "0.03 off" in note for note in found.notes)
+
+
+def test_fewer_pictures_where_the_encoder_is_measured(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "INFO 06-11 10:00:01 [cli_args.py:309] non-default args: {'model': 'm', 'limit_mm_per_prompt': {'image': 20}, 'gpu_memory_utilization': 0.95}\n"
+        'ERROR 06-11 10:00:50 [core.py:515]   File "/usr/lib/python3/dist-packages/vllm/v1/worker/gpu_model_runner.py", line 2100, in profile_run\n'
+        "ERROR 06-11 10:00:50 [core.py:515]     dummy_encoder_outputs = self.model.get_multimodal_embeddings(\n"
+        "ERROR 06-11 10:00:50 [core.py:515] torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 8.00 GiB. GPU 0 has a total capacity of 47.38 GiB "
+        "of which 2.10 GiB is free.\n"
+    )
+    found = finding(judge_report(text), "gpu-oom-graph-or-activation")
+    assert (order(found.remedies)[0].name, order(found.remedies)[0].value) == ("--limit-mm-per-prompt", '{"image": 10}')
+
+
+def test_repacking_is_not_quantising(judge_report: Judge, finding: Find) -> None:
+    text = (
+        '  File "/opt/vllm/vllm/model_executor/layers/quantization/awq_marlin.py", line 400, in process_weights_after_loading\n'
+        "    marlin_w13_qweight = ops.awq_marlin_moe_repack(\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 700.00 MiB. GPU 0 has a total capacity of 94.97 GiB of which 300.00 MiB is free.\n"
+    )
+    found = finding(judge_report(text), "gpu-oom-weights")
+    assert any("twice" in note for note in found.notes)
+    assert not any("unquantised" in note for note in found.notes)
+
+
+def test_on_shared_memory_the_fraction_is_what_the_host_leaves(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "INFO device NVIDIA GB10\n"
+        "ValueError: Free memory on device cuda:0 (98.10/121.69 GiB) on startup is less than desired GPU memory utilization (0.92, 111.95 GiB).\n"
+    )
+    found = finding(judge_report(text), "gpu-memory-taken")
+    assert (order(found.remedies)[0].name, order(found.remedies)[0].value) == ("--gpu-memory-utilization", "0.79")

@@ -119,7 +119,8 @@ torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 512.00 MiB. GPU 0 
 """
     first = judge_report(text).findings[0]
     assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
-    assert order(first.remedies)[0].value == "lower"
+    # 0.9 - (309 MiB + a GiB for the rest of the pool + 256 MiB) / 44.42 GiB
+    assert (order(first.remedies)[0].name, order(first.remedies)[0].value) == ("--gpu-memory-utilization", "0.86")
 
 
 def test_a_pool_that_is_full_at_run_time_is_no_proof(judge_report: Judge) -> None:

@@ -294,3 +294,25 @@ def test_files_in_memory_are_moved_out_of_it(judge_report: Judge, finding: Find)
     found = finding(judge_report(text), "host-oom-kill")
     first = order(found.remedies)[0]
     assert (first.name, first.value) == ("checkpoint", "on a disk, not on tmpfs or /dev/shm")
+
+
+def test_a_daemon_that_watches_the_pressure_is_no_limit(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "Jan 10 10:04:22 gpu01 systemd-oomd[700]: Killed /system.slice/sglang.service due to memory pressure for /system.slice being 85.10% > 60.00% for > 20s with reclaim activity\n"
+        "Jan 10 10:04:22 gpu01 systemd[1]: sglang.service: Failed with result 'oom-kill'.\n"
+    )
+    names = {each.name for each in finding(judge_report(text), "host-oom-kill").remedies}
+    assert "ManagedOOMPreference" in names
+    assert "MemoryMax" not in names
+
+
+def test_a_launcher_that_only_reports_the_signal(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"
+        "serve.py FAILED\n"
+        "Root Cause (first observed failure):\n"
+        "  rank      : 3 (local_rank: 3)\n"
+        "  exitcode  : -9 (pid: 4242)\n"
+        "  traceback : Signal 9 (SIGKILL) received by PID 4242\n"
+    )
+    assert finding(judge_report(text), "host-oom-kill").certainty is Certainty.POSSIBLE

@@ -18,6 +18,7 @@ from gpuwhy.causes.memory import _use as uses
 from gpuwhy.causes.memory._allocation import Allocation, gib
 from gpuwhy.causes.memory._budget import Budget
 from gpuwhy.causes.memory._stage import Stage, StageRead
+from gpuwhy.causes.memory._unified import is_unified
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -308,10 +309,12 @@ def _remedies(case: Case, taken: Taken, others: tuple[Holder, ...]) -> tuple[Rem
     )  # fmt: skip
     needed = _fraction_needed(case, engine, taken)
     is_enough = needed is None or not _share(taken)[:1].isdigit() or float(_share(taken)) > needed
-    is_little = taken.kind == "less-than-desired" and _is_little(taken)
+    shares_with_host = is_unified(case)
+    is_little = taken.kind == "less-than-desired" and (_is_little(taken) or shares_with_host)
     share = engine_options.change(
         options, options.fraction, _share(taken),
-        "Ask only for what is free: so little is in use that a desktop or a driver may hold it" if is_little else "Ask only for what is free, if the GPU is shared on purpose",
+        "Ask only for what is free: the board's memory is the host's as well" if shares_with_host
+        else "Ask only for what is free: so little is in use that a desktop or a driver may hold it" if is_little else "Ask only for what is free, if the GPU is shared on purpose",
         cost="a smaller cache", sure=is_little, rank=-1 if is_little else 1,
     )  # fmt: skip
     return (choose, *(share if _divides_what_is_free(taken) and is_enough else ()), stop)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from msgspec import Struct
@@ -220,17 +221,20 @@ class Limits(Struct, frozen=True):
     computed: Bounds | None
     base: int | None = None
     """Bytes that the fraction is a share of."""
+    is_known: bool = True
+    """The log or the command has the fraction; else it is the release's default."""
 
 
 def _limits(case: Case, engine: str, budget: Budget, overflow: Overflow) -> Limits:
-    current = engine_options.fraction_in_use(case) or budget.static_fraction or engine_options.default_fraction(case, engine)  # fmt: skip
+    known = engine_options.fraction_in_use(case) or budget.static_fraction
+    current = known or engine_options.default_fraction(case, engine)
     allocation = overflow.allocation
     total = allocations.total_of(case, (allocation,)) or budget.total
     still_to_come = _GRAPHS_TO_COME if overflow.stage.stage is Stage.CAPTURE else 0
     shortfall = allocation.shortfall if allocation else None
     value = engine_options.lowered(current, None if shortfall is None else shortfall + still_to_come, total)
     if engine != "sglang":
-        return Limits(current, None, value, False, None, total)
+        return Limits(current, None, value, False, None, total, known is not None)
     computed = estimates.bounds_of(case, engine, budget, total, current)
     if computed is not None and computed.proposed is not None and current is not None and computed.proposed < current:
         value = f"{min(computed.proposed, float(value) if value[:1] == '0' else 1.0):.2f}"
@@ -258,6 +262,7 @@ def _remedies(case: Case, options: Options, engine: str, overflow: Overflow, lim
     is_sampler, is_llama = stage is Stage.WARMUP, engine in ("llama.cpp", "ollama")
     return (
         *_allocator(allocation),
+        *(_fewer_pictures(case, overflow, engine) if is_profiling else ()),
         *fraction,
         *change(options, options.requests, _fewer_requests(case, overflow), "Fewer requests at once: smaller logits, graphs and work spaces", rank=2 if is_sampler else 7 if is_llama else 3, sure=not is_llama),
         *change(options, graphs, graph_value, "Capture fewer or smaller graphs", rank=0 if graphs_first else 4, cost="slower decoding of large batches", sure=stage is Stage.CAPTURE),
@@ -272,6 +277,21 @@ def _remedies(case: Case, options: Options, engine: str, overflow: Overflow, lim
 def _names(overflow: Overflow, option: str) -> bool:
     """Whether the message itself asks for this option."""
     return bool(option) and option in overflow.match.text
+
+
+_ENCODES = re.compile(r"multimodal|profile_encoder|encoder_outputs|vision|visual|image_embed|\bmm_", re.IGNORECASE)
+_MODALITIES = ("image", "video", "audio")
+
+
+def _fewer_pictures(case: Case, overflow: Overflow, engine: str) -> tuple[Remedy, ...]:
+    """vLLM measures the encoder with as many items as one request may have: where that is what fails, half of them."""
+    near = [line.text[:400] for line in case.lines_around(overflow.match, 40, 5)]
+    if engine != "vllm" or not any(_ENCODES.search(text) for text in near):
+        return ()
+    limits = case.facts.value("server_args.limit_mm_per_prompt")
+    each = {name: int(limits[name]) for name in _MODALITIES if isinstance(limits.get(name), int)} if isinstance(limits, dict) else {}  # fmt: skip
+    value = json.dumps({name: max(1, number // 2) for name, number in each.items()}) if any(number > 1 for number in each.values()) else "lower"  # fmt: skip
+    return (Remedy(kind="flag", name="--limit-mm-per-prompt", value=value, summary="Fewer pictures in one request: the encoder is measured with that many", cost="requests with more are refused", rank=0),)  # fmt: skip
 
 
 _DUMMIES = re.compile(r"with (\d{1,6}) dummy requests")
@@ -342,6 +362,8 @@ def _notes(overflow: Overflow, limits: Limits) -> tuple[str, ...]:
     notes = []
     if overflow.allocation is not None and overflow.allocation.asked is not None:
         notes.append(f"{gib(overflow.allocation.asked)} is the request that failed, not what is lacking in all.")
+    if not limits.is_known and limits.current is not None and limits.value[:1] == "0":
+        notes.append(f"The fraction of this start is not printed: {limits.value} is computed from the default {limits.current:g}. From another one take {limits.current - float(limits.value):.2f} off.")  # fmt: skip
     if limits.computed is not None:
         notes.append(limits.computed.sentence)
     elif limits.least is not None:

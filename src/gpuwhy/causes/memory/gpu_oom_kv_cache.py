@@ -321,7 +321,7 @@ def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal
         rank=1 if is_length and is_below_default else 0 if is_length else 3, cost="longer requests are refused", sure=not is_empty,
     )  # fmt: skip
     fraction = change(
-        options, options.fraction, "lower" if is_overfull else engine_options.raised(least.value),
+        options, options.fraction, _less(case, engine, budget, refusal) if is_overfull else engine_options.raised(least.value),
         "Give the cache less: it was sized beyond what is free" if is_overfull else "Give weights and cache a larger part of the card",
         rank=0 if is_below_default else 1, cost="" if is_overfull else "less is left for graphs and peaks: if it then fails after the cache was sized, it was too much",
         sure=is_overfull or not (least.is_bound and engine_options.raised(least.value) == "higher"),
@@ -337,6 +337,19 @@ def _remedies(case: Case, options: Options, engine: str, budget: Budget, refusal
         *(change(options, options.offload, "lower", "Leave more layers in host memory", rank=8) if engine in ("llama.cpp", "ollama") else ()),
         Remedy(kind="files", name="checkpoint", value="smaller or more quantised", summary="A checkpoint with smaller weights leaves room for the cache", is_sure=False),
     )  # fmt: skip
+
+
+_REST_OF_POOL = GIB
+"""The layers whose part of the cache was not allocated yet."""
+
+
+def _less(case: Case, engine: str, budget: Budget, refusal: Refusal) -> str:
+    """The fraction that leaves what the pool lacked, and a GiB for the rest of it."""
+    current = engine_options.fraction_in_use(case) or engine_options.default_fraction(case, engine)
+    shortfall = refusal.allocation.shortfall if refusal.allocation else None
+    value = engine_options.lowered(current, None if shortfall is None else shortfall + _REST_OF_POOL, budget.total)
+    least = budget.smallest_static_fraction
+    return "lower" if least is not None and value != "lower" and float(value) <= least else value
 
 
 def _is_typed(case: Case, option: str) -> bool:
@@ -421,7 +434,7 @@ def _notes(case: Case, options: Options, engine: str, budget: Budget, refusal: R
     value = engine_options.raised(least.value)
     if hint.raises and refusal.allocation is None and value != "higher":
         notes.append(f"The engine's own hint ({hint.raises}) has the right direction and no value: {value} is enough, and much more than that takes the room of graphs and activations.")  # fmt: skip
-    if options.fraction and not _is_overfull(options, refusal) and (value == "higher" or least.is_bound) and not least.is_too_much:  # fmt: skip
+    if options.fraction and refusal.match.sign != "pool-is-full" and not _is_overfull(options, refusal) and (value == "higher" or least.is_bound) and not least.is_too_much:  # fmt: skip
         notes.append(_what_is_open(options, engine, budget, least, value))
     if hint.lowers:
         notes.append(f"The engine's own hint ({hint.lowers}) is for the opposite failure: here it leaves the cache less.")  # fmt: skip

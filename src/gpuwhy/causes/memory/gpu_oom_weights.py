@@ -36,6 +36,9 @@ _ONLINE = re.compile(
 )
 
 
+_REPACKED = re.compile(r"marlin\w{0,30}repack|repack\w{0,30}marlin|marlin_permute", re.IGNORECASE)
+
+
 class Failure(Struct, frozen=True):
     """What failed while loading. ``by_driver``: only the kernel's driver module says that memory ran out."""
 
@@ -302,7 +305,10 @@ def _in_vain(case: Case, options: Options, failure: Failure) -> tuple[NotARemedy
 
 def _notes(case: Case, failure: Failure) -> tuple[str, ...]:
     notes = []
-    if any(_ONLINE.search(line.text[:600]) for line in case.lines_around(failure.match, 80, 5)):
+    near = [line.text[:600] for line in case.lines_around(failure.match, 80, 5)]
+    if any(_REPACKED.search(text) for text in near):
+        notes.append("The weights are in: what fails is their repacking for the kernel, which holds the tensors of one layer twice.")  # fmt: skip
+    elif any(_ONLINE.search(text) for text in near):
         notes.append("Quantising while loading needs the unquantised weights on the GPU first.")
     if failure.allocation is not None and failure.allocation.asked is not None:
         notes.append(

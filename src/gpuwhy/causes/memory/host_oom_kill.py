@@ -183,7 +183,8 @@ def _read(case: Case) -> Kill | None:
             return _kernel_kill(case, told)
     if case.all(*_KERNEL):
         return None  # compilers only
-    match = next((m for m in case.all(*_MANAGER) if not m.is_code), None)
+    # A daemon that watches the pressure ends a unit long before its limit, and the unit's result is oom-kill as well.
+    match = next((m for m in case.all("daemon", *_MANAGER) if not m.is_code), None)
     if match is not None:
         return Kill(match, match.sign, is_group=match.sign == "supervisor")
     match = next((m for m in case.all("refused", "host-allocation") if not m.is_code and not _is_build(case, m)), None)
@@ -215,7 +216,7 @@ def _bare(case: Case) -> Kill | None:
             continue
         if _is_on_purpose(case, match):
             continue
-        is_own = primary is None or (match.event is not None and match.event.id == primary.id) or primary.kind in ("death", "unit", "warning")  # fmt: skip
+        is_own = primary is None or (match.event is not None and match.event.id == primary.id) or primary.is_echo or primary.kind in ("death", "unit", "warning")  # fmt: skip
         if is_own or match.place.line is None or match.place.line < (primary.span.first if primary else 0):
             return Kill(match, match.sign)
     return None
@@ -449,6 +450,8 @@ def _remedies(case: Case, kill: Kill, need: Need | None) -> tuple[Remedy, ...]:
     # Pages that are pinned are never swapped out.
     if not kill.is_group and kill.kind not in ("refused", "pinned") and not _is_shared_memory(kill):
         remedies.append(Remedy(kind="config", name="swap", value="add", summary="Swap for the peak while the weights are loaded", is_sure=False, rank=4 if kill.kind in _BARE else 2))  # fmt: skip
+    if kill.kind == "daemon" and re.search(r"oomd|due to memory pressure", kill.match.text):
+        remedies.append(Remedy(kind="config", name="ManagedOOMPreference", value="avoid", summary="Tell systemd-oomd to spare this unit: it ends what waits for memory long, limit or not", is_sure=False, rank=3))  # fmt: skip
     if _is_small_victim(case, kill):
         remedies.append(Remedy(kind="config", name="oom_score_adj", value="protect the small process", summary="Tell the kernel to spare the process that others wait for", is_sure=False, rank=3))  # fmt: skip
         remedies.append(Remedy(kind="service", name=kill.victim or "killed service", value="start after the engine", summary="Start it again, after the engine has loaded its weights"))  # fmt: skip
