@@ -28,6 +28,7 @@ from gpuwhy.fit.model import Model
 from gpuwhy.fit.results import Estimate, Verdict
 from gpuwhy.fit.settings import Settings
 from gpuwhy.knowledge.config_defaults import has_states
+from gpuwhy.knowledge.engine_memory import sglang_memory
 from gpuwhy.knowledge.gpu_memory_sizes import GpuMemory, memory_of
 from gpuwhy.knowledge.model_architectures import normalised
 
@@ -36,6 +37,7 @@ KV_TOLERANCE, KV_BAR = 0.02, 0.93
 WEIGHT_TOLERANCES = ((0.03, 0.85), (0.08, 0.95))
 VLLM_BUDGET_GIB, BUDGET_BAR = 0.1, 0.95
 SGLANG_BUDGET = 0.02
+ROUNDING_GIB = 0.1
 OUTCOME_BAR = 0.85
 _RECORD_FIELDS = {
     "layers": "num_hidden_layers", "heads": "num_attention_heads", "kv_heads": "num_key_value_heads",
@@ -328,7 +330,8 @@ def _sglang_cache(row: dict[str, Any], model: Model | None, before: float, after
         fraction=fraction,
     )
     made = _estimated(row, model, measured) if model else None
-    return made.cache.gib.expected if made else after - before * (1 - fraction)
+    # the line of the pool counts neither states nor the draft's own cache
+    return made.cache.tokens.expected * made.cache.bytes_per_token / GIB if made else after - before * (1 - fraction)
 
 
 def _available(row: dict[str, Any]) -> tuple[float | None, float | None, float | None]:
@@ -339,6 +342,10 @@ def _available(row: dict[str, Any]) -> tuple[float | None, float | None, float |
     ended = [float(found[1]) for line in lines if (found := _POOL_ENDS.search(line))]
     before = figures.get("avail_before") or (begun[0] if begun else None)
     after = figures.get("avail_after_weights") or (loaded[-1] if loaded else None)
+    weights, draft = figures.get("weights_gib_per_gpu"), figures.get("draft_weights_gib")
+    is_of_target = before and after and weights and abs(before - weights - after) < ROUNDING_GIB
+    if is_of_target and draft and sglang_memory(str(row.get("engine_version") or ""))[0].counts_draft:
+        after -= draft
     return before, after, ended[0] if ended else None
 
 

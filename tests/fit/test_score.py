@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from scripts.score_fit import POINTS, main, models_beside, score
 
@@ -39,3 +40,38 @@ def test_a_wrong_figure_misses_the_bar(tmp_path: Path) -> None:
     assert main([str(points), str(POINTS.parent / "models.json")], written.append) == 1
     assert "MISSED" in "".join(written)
     assert row["id"] in "".join(written)
+
+
+def sglang_row(kv_gib: float, **more: Any) -> dict[str, Any]:
+    """The figures of a log: 137.29 GiB free before, 60.00 after a load of 77.29."""
+    figures = {
+        "avail_before": 137.29,
+        "avail_after_weights": 60.0,
+        "weights_gib_per_gpu": 77.29,
+        "kv_cache_gib": kv_gib,
+    }
+    return {"id": "one", "engine": "sglang", "engine_version": "0.5.15", "model": "nobody knows", "gpu": "H200", "tp": 8,
+            "confidence": "partial", "flags": {}, "lines": [], "measured": figures, **more}  # fmt: skip
+
+
+def sglang_score(tmp_path: Path, row: dict[str, Any]) -> tuple[int, int]:
+    points = tmp_path / "points.jsonl"
+    points.write_text(json.dumps(row) + "\n")
+    found = next(each for each in score(points, {}) if each.name.startswith("SGLang's KV budget"))
+    return found.right, found.of
+
+
+def test_sglangs_budget_is_scored_whatever_the_model(tmp_path: Path) -> None:
+    """60.00 - 137.29 x (1 - 0.85) = 39.41, by the flag or by the line of its arguments; a draft of 3.07 is in it from 0.5.14 on."""
+    flags = {"mem-fraction-static": 0.85}
+    assert sglang_score(tmp_path, sglang_row(39.4, flags=flags)) == (1, 1)
+    assert sglang_score(tmp_path, sglang_row(39.4, lines=["server_args=ServerArgs(mem_fraction_static=0.85)"])) == (
+        1,
+        1,
+    )
+    assert sglang_score(tmp_path, sglang_row(42.0, flags=flags)) == (0, 1)
+    assert sglang_score(tmp_path, sglang_row(39.4)) == (0, 0)
+    drafted = sglang_row(36.34, flags=flags)
+    drafted["measured"]["draft_weights_gib"] = 3.07
+    assert sglang_score(tmp_path, drafted) == (1, 1)
+    assert sglang_score(tmp_path, {**drafted, "engine_version": "0.5.9"}) == (0, 1)
