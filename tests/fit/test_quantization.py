@@ -6,8 +6,11 @@ import time
 from typing import Any
 
 import pytest
+from tests.fit.test_well_known_models import LLAMA_8B
 
+from gpuwhy.fit.architecture import read_architecture
 from gpuwhy.fit.fields import Fields
+from gpuwhy.fit.inventory import computed_inventory
 from gpuwhy.fit.quantization import Format, Quantization, names, online, plain_format, read_quantization
 
 EXPERT, ATTENTION = "model.layers.3.mlp.experts.0.up_proj", "model.layers.3.self_attn.q_proj"
@@ -106,3 +109,39 @@ def test_the_engine_quantises_what_is_not_quantised_yet() -> None:
 
 def test_the_cache_format_that_a_checkpoint_asks_for() -> None:
     assert read({**compressed(num_bits=8, type="float"), "kv_cache_scheme": {"num_bits": 8}}).kv_format == "fp8"
+
+
+def stored(config: dict[str, Any]) -> float:
+    return computed_inventory(read_architecture(config)).checkpoint_bytes
+
+
+def test_layers_that_are_left_as_they_were_are_counted_one_by_one() -> None:
+    """As Meta's FP8 checkpoints leave the first and the last layer."""
+    every = {**LLAMA_8B, "quantization_config": {"quant_method": "fbgemm_fp8", "modules_to_not_convert": ["lm_head"]}}
+    kept = ["lm_head", *(f"model.layers.{layer}.mlp.{name}_proj" for layer in (0, 31) for name in ("gate", "up", "down"))]  # fmt: skip
+    some = {**LLAMA_8B, "quantization_config": {"quant_method": "fbgemm_fp8", "modules_to_not_convert": kept}}
+    assert stored(some) - stored(every) == pytest.approx(2 * 3 * 4096 * 14336)
+
+
+@pytest.mark.parametrize("entry", ["re:model[.]layers[.](0|31)[.]mlp.*", "*layers.0.mlp*"])
+def test_expressions_that_mean_some_layers(entry: str) -> None:
+    every = {**LLAMA_8B, "quantization_config": {"quant_method": "fp8", "ignored_layers": []}}
+    some = {**LLAMA_8B, "quantization_config": {"quant_method": "fp8", "ignored_layers": [entry]}}
+    layers = 2 if "31" in entry else 1
+    assert stored(some) - stored(every) == pytest.approx(layers * 3 * 4096 * 14336)
+
+
+def test_experts_that_are_listed_one_by_one() -> None:
+    """Half a million entries of a mixed checkpoint: the first expert of a layer stands for all of them."""
+    config = {
+        "model_type": "qwen3_moe", "hidden_size": 2048, "num_hidden_layers": 60, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+        "moe_intermediate_size": 768, "num_experts": 512, "vocab_size": 151936, "tie_word_embeddings": True,
+    }  # fmt: skip
+    listed = {
+        f"model.layers.{layer}.mlp.experts.{expert}.up_proj": {"quant_algo": "NVFP4", "group_size": 16}
+        for layer in range(60)
+        for expert in range(512)
+    }
+    mixed = {**config, "quantization_config": {"quant_method": "modelopt", "quant_algo": "MIXED_PRECISION", "quantized_layers": listed}}  # fmt: skip
+    experts = 60 * 512 * 3 * 2048 * 768
+    assert stored(config) - stored(mixed) == pytest.approx(experts * (2 - 0.5625), rel=0.001)

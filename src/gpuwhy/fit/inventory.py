@@ -10,7 +10,7 @@ from msgspec import Struct
 from gpuwhy.fit.amount import Amount
 from gpuwhy.fit.architecture import Architecture, Mla, PerLayer
 from gpuwhy.fit.layers import Layer
-from gpuwhy.fit.quantization import MXFP4, Format, Quantization
+from gpuwhy.fit.quantization import MXFP4, Format, Quantization, first_alike, of_layer
 from gpuwhy.fit.towers import tower_parameters
 
 VOCABULARY_PADDING = 64
@@ -76,11 +76,11 @@ class Inventory(Struct, frozen=True):
 
 def computed_inventory(shape: Architecture) -> Inventory:
     """From the fields of config.json alone."""
-    modules = _modules(shape)
-    by_kind = {kind: _layer_groups(shape, kind, module) for kind, module in modules.items()}
+    first = first_alike(shape.quantization, shape.layers)
+    by_first = {index: _groups_of(shape, index) for index in set(first)}
     collected: dict[tuple[str, Split], list[float]] = {}
-    for index, layer in enumerate(shape.layers):
-        for name, split, size in by_kind[layer]:
+    for index, alike in enumerate(first):
+        for name, split, size in by_first[alike]:
             collected.setdefault((name, split), [0.0] * len(shape.layers))[index] += size
     groups = [
         WeightGroup(name, split, sum(sizes), tuple(sizes), is_stored=name not in _MADE)
@@ -98,7 +98,7 @@ def computed_inventory(shape: Architecture) -> Inventory:
         spread=spread,
         source="computed from the fields of config.json",
         checkpoint_bytes=stored,
-        predicting_bytes=shape.predicting_layers * _predicting_layer(shape, modules),
+        predicting_bytes=shape.predicting_layers * _predicting_layer(shape, by_first[first[-1]] if first else []),
         has_unloaded=shape.has_unloaded,
     )
 
@@ -139,15 +139,12 @@ def _times(group: WeightGroup, factor: float) -> WeightGroup:
     return WeightGroup(group.name, group.split, group.total_bytes * factor, tuple(size * factor for size in group.bytes_by_layer), group.stage)  # fmt: skip
 
 
-def _modules(shape: Architecture) -> dict[Layer, str]:
-    """Of each kind of layer the name of one: the middle one of them, as the first and the last may differ."""
-    indices: dict[Layer, list[int]] = {}
-    for index, layer in enumerate(shape.layers):
-        indices.setdefault(layer, []).append(index)
-    return {kind: f"model.layers.{found[len(found) // 2]}" for kind, found in indices.items()}
-
-
 _Group = tuple[str, Split, float]
+
+
+def _groups_of(shape: Architecture, index: int) -> list[_Group]:
+    own = msgspec.structs.replace(shape, quantization=of_layer(shape.quantization, index))
+    return _layer_groups(own, shape.layers[index], f"model.layers.{index}")
 
 
 def _layer_groups(shape: Architecture, kind: Layer, module: str) -> list[_Group]:
@@ -278,10 +275,9 @@ def padded(vocabulary: int, to: int = VOCABULARY_PADDING) -> int:
     return -(-vocabulary // to) * to
 
 
-def _predicting_layer(shape: Architecture, modules: dict[Layer, str]) -> float:
-    """One more layer of the last kind, and what joins the embedding to the hidden state."""
-    if not shape.layers:
+def _predicting_layer(shape: Architecture, last: list[_Group]) -> float:
+    """One more layer like the last one, and what joins the embedding to the hidden state."""
+    if not last:
         return 0.0
-    kind = shape.layers[-1]
-    stored = sum(size for name, _, size in _layer_groups(shape, kind, modules[kind]) if name not in _MADE)
+    stored = sum(size for name, _, size in last if name not in _MADE)
     return stored + 2 * (shape.hidden or 0) ** 2 * shape.quantization.dtype.bytes_each

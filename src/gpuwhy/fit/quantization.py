@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Hashable, Sequence
 
+import msgspec
 from msgspec import Struct
 
 from gpuwhy.fit.fields import Fields
@@ -13,6 +16,11 @@ _FLOAT8 = {"fp8", "float8", "fbgemm_fp8", "fp8_e4m3", "modelopt_fp8", "ptpc_fp8"
 _MOST_RULES = 2000
 _NESTED_REPEAT = re.compile(r"[)\]][*+{]")
 _MOST_REPEATS = 3
+_NAMED_LAYER = re.compile(r"\blayers\.(\d{1,5})(?:\.|=|\Z)", re.ASCII)
+_COUNTS_LAYERS = re.compile(r"(?:\Are:|[*]).{0,200}\d|layers[.]\d.{0,200}[*]", re.ASCII | re.DOTALL)
+_MOST_TRIALS = 3000
+_SAMPLES = ("self_attn.q_proj", "mlp.up_proj", "mlp.experts.0.up_proj", "mlp.shared_experts.up_proj")
+_LATER_EXPERT = re.compile(r"\bexperts\.(?!0\.)\d{1,6}\.", re.ASCII)
 
 
 class Format(Struct, frozen=True):
@@ -53,6 +61,47 @@ class Quantization(Struct, frozen=True):
             return self.dtype
         fitting = (rule.format for rule in self.rules if any(names(rule.pattern, module) for module in modules))
         return next(fitting, self.dtype)
+
+
+def first_alike(quantization: Quantization, layers: Sequence[Hashable]) -> tuple[int, ...]:
+    """For each layer the first one that is equal to it, and of whose formats the same is said.
+
+    Checkpoints often keep the first or the last layers as they were.
+    """
+    first: dict[tuple[Hashable, frozenset[str]], int] = {}
+    marks = zip(layers, _marks(quantization, len(layers)), strict=True)
+    return tuple(first.setdefault(mark, index) for index, mark in enumerate(marks))
+
+
+def of_layer(quantization: Quantization, index: int) -> Quantization:
+    """What is said of one layer: entries that name another one are left out."""
+    rules = tuple(rule for rule in quantization.rules if _layer_named(rule.pattern) in (None, index))
+    kept = tuple(entry for entry in quantization.left_out if _layer_named(entry) in (None, index))
+    return msgspec.structs.replace(quantization, rules=rules, left_out=kept)
+
+
+def _marks(quantization: Quantization, number: int) -> list[frozenset[str]]:
+    """What tells layers apart: the rest of the entries that name one, and the expressions that mean it."""
+    marks: list[set[str]] = [set() for _ in range(number)]
+    expressions: list[str] = []
+    for entry in (*quantization.left_out, *(rule.pattern + "=" + rule.format.name for rule in quantization.rules)):
+        layer = _layer_named(entry)
+        if layer is not None:
+            if layer < number:
+                marks[layer].add(entry.partition(f"layers.{layer}")[2])
+        elif _COUNTS_LAYERS.search(entry):
+            expressions.append(entry.partition("=")[0])
+    for expression in expressions[: _MOST_TRIALS // max(1, number)]:
+        for index, mark in enumerate(marks):
+            if any(names(expression, f"model.layers.{index}.{module}") for module in _SAMPLES):
+                mark.add(expression)
+    return [frozenset(mark) for mark in marks]
+
+
+def _layer_named(entry: str) -> int | None:
+    """The one layer that an entry names by its number."""
+    found = None if entry.startswith("re:") else _NAMED_LAYER.search(entry)
+    return int(found[1]) if found else None
 
 
 def plain_format(dtype: str) -> Format | None:
@@ -191,10 +240,12 @@ def _modelopt(section: Fields) -> tuple[Rule, ...]:
     inner = section.section("quantization")
     algorithm = (section.text("quant_algo") or inner.text("quant_algo")).upper()
     layers = section.section("quantized_layers")
+    # hundreds of experts a layer are listed one by one: the first stands for them
+    listed = itertools.islice((name for name in layers.names() if not _LATER_EXPERT.search(name)), _MOST_RULES)
     each = [
         Rule(name, chosen)
-        for name, layer in layers.sections()
-        if (chosen := _modelopt_format(layer.text("quant_algo").upper(), layer))
+        for name in listed
+        if (chosen := _modelopt_format((layer := layers.section(name)).text("quant_algo").upper(), layer))
     ]
     if each:
         return tuple(each)[:_MOST_RULES]
