@@ -36,6 +36,7 @@ _FEWEST_GRAPHS = 16
 _HIGHEST = 0.95
 """Above it nothing is left for what no estimate knows."""
 _SMALLEST_CONTEXT = 2048
+_SHORTENED_TABLE = 16384
 _DECODE_IN_NAMES = Version("0.5.23")
 """SGLang's flag for the largest graph has another name in it; from which release on was not read."""
 
@@ -227,7 +228,13 @@ def _contexts(model: Model, settings: Settings, begun: Estimate, goal: Goal, is_
     now, most = begun.cache.context or 0, model.shape.context or 0
     if goal is Goal.CONTEXT and settings.context and most > now:
         yield _Option(2, (("context", most),), (Change(flag=flag, value=str(most), costs="one request may take the whole cache"),))  # fmt: skip
-    if not is_vllm or begun.verdict is Verdict.STARTS:
+    if begun.verdict is Verdict.STARTS:
+        return
+    if not is_vllm:
+        # its tables of requests grow with the context, the pool does not
+        for length in (now // 2, now // 4):
+            if length >= _SHORTENED_TABLE:
+                yield _Option(2, (("context", length),), (Change(flag=flag, value=str(length), costs=f"requests longer than {length} tokens are refused"),))  # fmt: skip
         return
     fits = begun.cache.longest
     shorter = {int(each) // 256 * 256 for each in (now / 2, now / 4, now / 8, fits.expected / 2, fits.low)}
