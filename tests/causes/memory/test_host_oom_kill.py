@@ -316,3 +316,15 @@ def test_a_launcher_that_only_reports_the_signal(judge_report: Judge, finding: F
         "  traceback : Signal 9 (SIGKILL) received by PID 4242\n"
     )
     assert finding(judge_report(text), "host-oom-kill").certainty is Certainty.POSSIBLE
+
+
+def test_an_echo_of_all_arguments_switches_nothing_on(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "[2026-01-10 10:00:00] server_args=ServerArgs(model_path='m', tp_size=8, enable_hierarchical_cache={}, hicache_ratio=2.0, hicache_size=0, "
+        "weight_loader_disable_mmap=False, cpu_offload_gb=0)\n"
+        "[2026-01-10 10:04:25] Child process unexpectedly failed with exitcode=-9. pid=12345\n"
+    )
+    off = {each.name for each in finding(judge_report(text.format("False")), "host-oom-kill").remedies}
+    assert not {"--hicache-size", "--cpu-offload-gb"} & off
+    on = {each.name for each in finding(judge_report(text.format("True")), "host-oom-kill").remedies}
+    assert "--hicache-size" in on

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
+from pathlib import PurePosixPath
 
 import msgspec
 from msgspec import Struct
@@ -143,7 +145,7 @@ def host_oom_kill(case: Case, experiments: Experiments | Unknown) -> Judgement:
     told = _told_by_facts(case) if kill.kind in _BARE else None
     certainty = Certainty.PROVEN if told is not None else _certainty(kill, need)
     quoted = case.evidence(
-        kill.match, _STATEMENT.get(kill.kind, "a process ended by SIGKILL, which no program sends itself")
+        kill.match, _STATEMENT.get(kill.kind, "a process ended by SIGKILL, and nothing here says who sent it")
     )
     facts = tuple(e for key in ("mem_total_bytes", "memory_limit_bytes", "model_bytes", "numa_nodes", "memory_limit_kills") if (e := case.fact_evidence(key)))  # fmt: skip
     return Verdict(
@@ -348,6 +350,7 @@ def _missing(case: Case, kill: Kill, certainty: Certainty) -> tuple[Missing, ...
     asked = (
         case.missing("kernel_log", "which process the kernel killed, if it did", "journalctl -k -b | grep -iE 'killed process|oom-kill'"),
         *(_who_sent_it(case) if kill.kind in _BARE else ()),
+        *(_whose_code_sends_it(case) if kill.kind in _BARE else ()),
         case.missing("mem_total_bytes", "how much memory there is", "grep -E 'MemTotal|SwapTotal' /proc/meminfo"),
         case.missing("model_bytes", "how much the weights take", "du -sbL MODEL_DIRECTORY"),
         case.missing("memory_limit_bytes", "whether the container has a limit", "cat /sys/fs/cgroup/memory.max"),
@@ -372,6 +375,16 @@ def _who_sent_it(case: Case) -> tuple[Missing | None, ...]:
     result = f"systemctl show -p Result {unit}; " if _UNIT_NAME.fullmatch(unit or "") else ""
     why = "whether anything was killed for lack of memory since the boot, and what the unit's result is (oom-kill, or signal)"  # fmt: skip
     return (case.missing("memory_limit_kills", why, f"{result}grep oom_kill /proc/vmstat"),)
+
+
+def _whose_code_sends_it(case: Case) -> tuple[Missing | None, ...]:
+    """The question for the source that is installed, where an engine is known to be there."""
+    if case.engine not in ("sglang", "vllm"):
+        return ()
+    python = str(case.facts.value("service.python") or "")
+    folder = shlex.quote(str(PurePosixPath(python).parent.parent)) if python.startswith("/") else "DIR"
+    why = "which code of the service sends SIGKILL, and when (DIR: its Python environment)"
+    return (case.missing("tests.sender", why, f"gpuwhy trace SIGKILL --venv {folder}"),)
 
 
 _UNIT_NAME = re.compile(r"[\w@.:-]{1,120}", re.ASCII)
@@ -513,22 +526,31 @@ _OFFLOAD = re.compile(r"cpu[-_ ]offload|kv[-_ ]offloading", re.IGNORECASE)
 _THREADS = re.compile(r"disable[-_]mmap|multithread_load|num_threads", re.IGNORECASE)
 
 
+_ECHO = re.compile(r"ServerArgs\(|Namespace\(|non-default args|server_args=")
+
+
+def _is_on(value: object) -> bool:
+    return value is True or (isinstance(value, int | float) and value > 0)
+
+
 def _per_worker(case: Case, kill: Kill, engine: str) -> tuple[Remedy, ...]:
     """Options that take host memory once per worker, where the log or the command names them."""
     near = [str(case.facts.value("command") or ""), kill.match.text, *(line.text[:2000] for line in case.lines_around(kill.match, 300, 10))]  # fmt: skip
+    # an echo of all arguments names every option, whether it is on or not
+    told = [text for text in near if not _ECHO.search(text)]
 
-    def named(pattern: re.Pattern[str]) -> bool:
-        return any(pattern.search(text) for text in near)
+    def named(pattern: re.Pattern[str], *arguments: str) -> bool:
+        return any(pattern.search(text) for text in told) or any(_is_on(case.facts.value(f"server_args.{name}")) for name in arguments)  # fmt: skip
 
     found: list[Remedy] = []
-    if engine in ("vllm", "") and named(_SWAP_SPACE):
+    if engine in ("vllm", "") and named(_SWAP_SPACE, "swap_space"):
         found.append(Remedy(kind="flag", name="--swap-space", value="0", summary="No swap space: it is taken once per GPU", rank=1))  # fmt: skip
-    if named(_HICACHE):
+    if named(_HICACHE, "enable_hierarchical_cache", "hicache_size"):
         found.append(Remedy(kind="flag", name="--hicache-size", value=_per_rank(case, kill), summary="A smaller hierarchical cache: the size counts once per rank", rank=1))  # fmt: skip
-    if named(_OFFLOAD):
+    if named(_OFFLOAD, "cpu_offload_gb", "kv_offloading_size"):
         found.append(Remedy(kind="flag", name="--cpu-offload-gb", value="lower", summary="Offload less: the size counts once per GPU", rank=2))  # fmt: skip
     if engine == "sglang":
-        found.append(Remedy(kind="config", name="weight-loading threads", value="num_threads 1", summary="Read fewer weight files at once (model loader extra config: num_threads)", rank=1 if named(_THREADS) else 4, is_sure=named(_THREADS)))  # fmt: skip
+        found.append(Remedy(kind="config", name="weight-loading threads", value="num_threads 1", summary="Read fewer weight files at once (model loader extra config: num_threads)", rank=1 if named(_THREADS, "weight_loader_disable_mmap") else 4, is_sure=named(_THREADS, "weight_loader_disable_mmap")))  # fmt: skip
     return tuple(found)
 
 
@@ -545,7 +567,7 @@ def _notes(case: Case, kill: Kill) -> tuple[str, ...]:
         notes.append(f"Computed for this model and command: loading takes {needs[0]:.0f} to {needs[1]:.0f} GB that the kernel cannot take back; pages of files that are read through mmap are not among them.")  # fmt: skip
     if kill.kind in _BARE:
         notes.append(
-            "137 and -9 are SIGKILL: no program sends it to itself, and the exit status does not say who did. The kernel (its log names the victim), the limit of a group (memory.events, OOMKilled) or a supervisor."
+            "137 and -9 are SIGKILL, and the exit status does not say who sent it: the kernel (its log names the victim), the limit of a group (memory.events, OOMKilled), a supervisor, or the engine's own code when its parent is gone."
         )
     elif kill.sizes:
         largest = max(kill.sizes, key=lambda kind: kill.sizes[kind])
