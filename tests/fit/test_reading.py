@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.fit.models import config, write_kimi
 
-from gpuwhy.fit.inventory import Split
+from gpuwhy.fit.inventory import Split, computed_inventory
 from gpuwhy.fit.parallel import Parallel
 from gpuwhy.fit.reading import ModelError, read_model
 from gpuwhy.fit.weights import rank_weights
@@ -87,8 +87,6 @@ def test_a_rank_holds_its_share_of_each_group(folder: Path) -> None:
 
 def test_headers_and_fields_agree(folder: Path) -> None:
     write_safetensors(folder / "model.safetensors", tensors(layers=2))
-    from gpuwhy.fit.inventory import computed_inventory
-
     made = read_model(folder)
     assert made.inventory.total_bytes == pytest.approx(computed_inventory(made.shape).total_bytes, rel=0.02)
 
@@ -160,6 +158,8 @@ def gguf(values: dict[str, Any]) -> bytes:
         body += text(key)
         if isinstance(value, str):
             body += struct.pack("<I", 8) + text(value)
+        elif isinstance(value, list) and all(isinstance(each, int) for each in value):
+            body += struct.pack("<IIQ", 9, 4, len(value)) + struct.pack(f"<{len(value)}I", *value)
         elif isinstance(value, list):
             body += struct.pack("<IIQ", 9, 8, len(value)) + b"".join(text(each) for each in value)
         else:
@@ -183,6 +183,46 @@ def test_a_gguf_file_names_its_shape_and_is_its_size(tmp_path: Path) -> None:
     (tmp_path / "llama-Q8_0.gguf").write_bytes(gguf(LLAMA))
     with pytest.raises(ModelError, match=r"name one of llama-Q4_K_M\.gguf, llama-Q8_0\.gguf"):
         read_model(tmp_path)
+
+
+def test_a_gguf_file_may_say_each_layer_s_heads(tmp_path: Path) -> None:
+    """A hybrid: where a layer has no heads of keys it keeps a state; where it has a width it is an MLP."""
+    fields = {
+        "general.architecture": "nemotron_h", "nemotron_h.block_count": 4, "nemotron_h.embedding_length": 4096,
+        "nemotron_h.feed_forward_length": [0, 16384, 0, 16384], "nemotron_h.attention.head_count": 32, "nemotron_h.vocab_size": 131072,
+        "nemotron_h.attention.head_count_kv": [0, 0, 8, 0], "nemotron_h.ssm.state_size": 128, "nemotron_h.ssm.conv_kernel": 4,
+        "nemotron_h.ssm.inner_size": 8192, "nemotron_h.ssm.time_step_rank": 128, "nemotron_h.ssm.group_count": 8,
+    }  # fmt: skip
+    path = tmp_path / "hybrid.gguf"
+    path.write_bytes(gguf(fields))
+    shape = read_model(path).shape
+    assert [(layer.mixer, layer.feed) for layer in shape.layers] == [("state", "none"), ("none", "dense"), ("full", "none"), ("none", "dense")]  # fmt: skip
+    assert (shape.kv_heads, shape.state and shape.state.recurrent) == (8, 8192 * 128)
+
+
+def test_a_gguf_file_says_the_widths_of_mla_under_other_names(tmp_path: Path) -> None:
+    fields = {
+        "general.architecture": "deepseek2", "deepseek2.block_count": 61, "deepseek2.embedding_length": 7168, "deepseek2.vocab_size": 129280,
+        "deepseek2.feed_forward_length": 18432, "deepseek2.attention.head_count": 128, "deepseek2.attention.head_count_kv": 1,
+        "deepseek2.attention.kv_lora_rank": 512, "deepseek2.attention.q_lora_rank": 1536, "deepseek2.rope.dimension_count": 64,
+        "deepseek2.attention.key_length": 576, "deepseek2.attention.value_length": 512, "deepseek2.attention.key_length_mla": 192,
+        "deepseek2.attention.value_length_mla": 128, "deepseek2.expert_count": 256, "deepseek2.expert_feed_forward_length": 2048,
+        "deepseek2.expert_shared_count": 1, "deepseek2.leading_dense_block_count": 3, "deepseek2.expert_used_count": 8,
+    }  # fmt: skip
+    path = tmp_path / "deepseek.gguf"
+    path.write_bytes(gguf(fields))
+    shape = read_model(path).shape
+    assert shape.mla
+    assert (shape.mla.nope, shape.mla.rope, shape.mla.value) == (128, 64, 128)
+    assert computed_inventory(shape).checkpoint_bytes / 2e9 == pytest.approx(671, rel=0.005)
+
+
+def test_params_json_of_mistral_stands_in_for_config_json(tmp_path: Path) -> None:
+    params = {"dim": 4096, "n_layers": 32, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8, "vocab_size": 32000, "moe": {"num_experts": 8, "num_experts_per_tok": 2}}  # fmt: skip
+    (tmp_path / "params.json").write_text(json.dumps(params))
+    made = read_model(tmp_path)
+    assert made.inventory.total_bytes / 2e9 == pytest.approx(46.7, rel=0.005)
+    assert made.shape.missing == ()
 
 
 @pytest.mark.parametrize("cut", [0, 3, 10, 30, 100])

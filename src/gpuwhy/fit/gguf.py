@@ -1,7 +1,7 @@
 """Reads the metadata at the head of a GGUF file, as the fields of a config.json.
 
 The layout is that of the GGUF specification, versions 2 and 3: a magic number, counts, then keys with typed values.
-Lists (the vocabulary) are passed over. Nothing of the file's content is trusted: every length is bounded.
+Lists of numbers, one per layer, are read; others (the vocabulary) are passed over. Nothing of the file's content is trusted: every length is bounded.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ _SIMPLE = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?
 _STRING, _ARRAY = 8, 9
 _MOST_KEYS = 2000
 _MOST_ITEMS = 2_000_000
+_MOST_LAYERS = 4096
 _LONGEST_TEXT = 1 << 20
 _MOST_BYTES = 1 << 28
 _NAMES = {
@@ -24,7 +25,10 @@ _NAMES = {
     "expert_feed_forward_length": "moe_intermediate_size", "attention.sliding_window": "sliding_window",
     "attention.kv_lora_rank": "kv_lora_rank", "attention.q_lora_rank": "q_lora_rank",
     "rope.dimension_count": "qk_rope_head_dim", "leading_dense_block_count": "first_k_dense_replace",
-    "expert_shared_count": "n_shared_experts",
+    "expert_shared_count": "n_shared_experts", "expert_shared_feed_forward_length": "shared_expert_intermediate_size",
+    "nextn_predict_layers": "num_nextn_predict_layers", "attention.shared_kv_layers": "num_kv_shared_layers",
+    "full_attention_interval": "full_attention_interval", "ssm.conv_kernel": "mamba_d_conv", "ssm.state_size": "mamba_d_state",
+    "ssm.inner_size": "mamba_d_ssm", "ssm.group_count": "mamba_n_groups", "shortconv.l_cache": "conv_L_cache",
 }  # fmt: skip
 
 
@@ -48,9 +52,33 @@ def read_gguf_config(path: Path) -> dict[str, Any]:
         value = found.get(f"{kind}.{key}")
         if value is not None:
             config[name] = value
+    _adapt(config, found, kind)
     if "vocab_size" not in config and isinstance(found.get("tokenizer.ggml.tokens"), int):
         config["vocab_size"] = found["tokenizer.ggml.tokens"]
     return config
+
+
+def _adapt(config: dict[str, Any], found: dict[str, Any], kind: str) -> None:
+    """Where a field of the file means something else than the one of config.json that it goes by."""
+    if "kv_lora_rank" in config:
+        # the cache's widths are under the plain names, those of the heads under names of their own
+        key, value, rope = (found.get(f"{kind}.{name}") for name in ("attention.key_length_mla", "attention.value_length_mla", "rope.dimension_count"))  # fmt: skip
+        key, value = key or found.get(f"{kind}.attention.key_length"), value or found.get(f"{kind}.attention.value_length")  # fmt: skip
+        if isinstance(key, int) and isinstance(rope, int) and key > rope:
+            config["qk_nope_head_dim"] = key - rope
+        config["v_head_dim"] = value
+    heads = found.get(f"{kind}.ssm.time_step_rank")
+    if "full_attention_interval" in config and heads:
+        # gated delta nets: heads of values, of keys, and the width of both
+        config |= {"linear_num_value_heads": heads, "linear_num_key_heads": config.pop("mamba_n_groups", None), "linear_key_head_dim": config.get("mamba_d_state"), "linear_value_head_dim": config.pop("mamba_d_state", None)}  # fmt: skip
+        config.pop("mamba_d_ssm", None)
+    elif "mamba_n_groups" in config and heads:
+        config["mamba_n_heads"] = heads
+    elif heads:
+        config["mamba_dt_rank"] = heads
+    # in a file it says how wide the states are, in config.json that every layer has one beside its attention
+    if kind != "falcon-h1" and "mamba_d_ssm" in config:
+        config["mamba_d_inner"] = config.pop("mamba_d_ssm")
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:
@@ -74,7 +102,7 @@ def _text(file: BinaryIO) -> str:
 
 
 def _value(file: BinaryIO, kind: int) -> Any:
-    """A list is read as its length."""
+    """A list of at most so many numbers as there may be layers; a longer one, or one of texts, as its length."""
     if kind == _STRING:
         return _text(file)
     if kind == _ARRAY:
@@ -82,7 +110,10 @@ def _value(file: BinaryIO, kind: int) -> Any:
         if number > _MOST_ITEMS or inner == _ARRAY:
             raise GgufError("a list in the head of the GGUF file is too long or nested")
         if inner in _SIMPLE:
-            _exactly(file, number * struct.calcsize(_SIMPLE[inner]))
+            size = struct.calcsize(_SIMPLE[inner])
+            data = _exactly(file, number * size)
+            if number <= _MOST_LAYERS:
+                return [value for (value,) in struct.iter_unpack(_SIMPLE[inner], data)]
         else:
             for _ in range(number):
                 _value(file, inner)

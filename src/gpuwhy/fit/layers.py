@@ -237,16 +237,22 @@ def _own_widths(fields: Sections, layers: list[Layer]) -> list[Layer]:
             layers = [
                 msgspec.structs.replace(layer, **{name: value})
                 if value and value <= WIDEST
-                else _without_attention(layer, name)
+                else _without(layer, name)
+                if value == 0
+                else layer
                 for layer, value in zip(layers, values, strict=False)
             ]
+    if any(width == 0 for width in lists["inner"]):
+        # Nemotron-H in a file of llama.cpp: what has an MLP has nothing else
+        layers = [msgspec.structs.replace(each, mixer="none") if (each.mixer, each.feed) == ("state", "dense") else each for each in layers]  # fmt: skip
     return layers
 
 
-def _without_attention(layer: Layer, name: str) -> Layer:
-    """No heads of keys in a list of them: a layer that does not attend (files of llama.cpp say hybrids that way)."""
-    is_without = name == "kv_heads" and layer.is_attending
-    return msgspec.structs.replace(layer, mixer="state") if is_without else layer
+def _without(layer: Layer, name: str) -> Layer:
+    """A zero in a list: no heads is a layer that does not attend (files of llama.cpp say hybrids that way)."""
+    if name == "inner":
+        return msgspec.structs.replace(layer, feed="none" if layer.feed == "dense" else layer.feed)
+    return msgspec.structs.replace(layer, mixer="state") if name == "kv_heads" and layer.is_attending else layer
 
 
 def _sliding_widths(fields: Sections, layers: list[Layer]) -> list[Layer]:

@@ -80,14 +80,18 @@ def _mamba(fields: Sections, width: int, dtype: str) -> State | None:
         return _mamba_2(fields, width, size, kernel, heads, is_alone, dtype)
     # of a model without attention the width of the MLP is that of the state
     alone = fields.count("intermediate_size", "d_inner", largest=WIDEST) if is_alone else None
-    inner = alone or width * (fields.count("expand", "mamba_expand", largest=1000) or 2)
+    inner = (
+        alone
+        or fields.count("mamba_d_inner", largest=WIDEST)
+        or width * (fields.count("expand", "mamba_expand", largest=1000) or 2)
+    )
     rank = fields.count("mamba_dt_rank", "time_step_rank", largest=WIDEST) or max(1, width // 16)
     weights = width * 2 * inner + inner * (kernel + rank + 2 * size) + rank * inner + inner * size + inner * width
     return State(inner * (kernel - 1), inner * size, weights, dtype)
 
 
 def _mamba_2(fields: Sections, width: int, size: int, kernel: int, heads: int, is_alone: bool, dtype: str) -> State:
-    inner = fields.count("mamba_d_ssm", largest=WIDEST)
+    inner = fields.count("mamba_d_ssm", "mamba_d_inner", largest=WIDEST)
     if not inner:
         names = ("mamba_head_dim", "mamba_d_head", "mamba_headdim", *(("head_dim",) if is_alone else ()))
         head = fields.count(*names, largest=_MOST_HEADS) or 64
