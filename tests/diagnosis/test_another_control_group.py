@@ -42,3 +42,17 @@ def test_a_kill_in_the_unit_or_where_no_group_tells_is(group: str) -> None:
     found, primary = causes(group)
     assert found[:1] == ["host-oom-kill"]
     assert "Killed process 29980" in primary
+
+
+def test_what_the_kernel_says_after_the_last_start_was_refused_is_no_life() -> None:
+    refused = """\
+2026-11-30T14:13:47+0000 gpu systemd[1]: sglang.service: Scheduled restart job, restart counter is at 3.
+2026-11-30T14:13:47+0000 gpu systemd[1]: Stopped sglang.service - SGLang.
+2026-11-30T14:13:47+0000 gpu systemd[1]: sglang.service: Start request repeated too quickly.
+2026-11-30T14:13:47+0000 gpu systemd[1]: sglang.service: Failed with result 'exit-code'.
+"""
+    later = "2026-11-30T14:15:42+0000 gpu kernel: sglang::schedul invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n"
+    logs = [read_bytes((UNIT + refused).encode(), "journal"), read_bytes(later.encode(), "kernel log")]
+    primary = diagnose_logs(logs, "gpu", unit="sglang.service").incident.primary_event
+    assert primary is not None
+    assert primary.text == "RuntimeError: the license has expired"

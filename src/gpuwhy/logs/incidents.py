@@ -138,7 +138,8 @@ def _lives(own: Sequence[Event]) -> list[list[Event]]:
 
 def _has_run(life: Sequence[Event]) -> bool:
     """Whether a process ran at all: a start that the manager refused ("repeated too quickly") tells nothing."""
-    return any(event.kind != "unit" or event.detail.get("state") in ("started", "exited") for event in life)
+    own = [event for event in life if event.kind != "kernel"]  # the kernel speaks of all there is on the host
+    return any(event.kind != "unit" or event.detail.get("state") in ("started", "exited") for event in own)
 
 
 def _before(timeline: Sequence[Event], own: Sequence[Event], chosen: Sequence[Event], unit: str) -> list[Event]:

@@ -19,6 +19,10 @@ from gpuwhy.reports.row import Row
 
 _NO_FAILURE = "no failure in what was examined: there is nothing to fix"
 _NOT_EXAMINED = "not enough could be examined to say what to fix"
+_SHOWN_BY_SERVICE = (
+    "no check of the failing code depends on it: whether it helps, the service itself shows. gpuwhy fix with --apply "
+    "watches it, and takes the change back when it does not help"
+)
 _UNKNOWN = "the cause is not known, so no remedy can be chosen: gpuwhy diagnose tells what was seen"
 
 
@@ -179,6 +183,8 @@ def verified_only(result: Tried) -> Iterator[Row]:
         yield Row(f"Held as far as it was tried: {title_of(remedy)}", style="answer")
     else:
         yield Row(f"Nothing could be tried of: {title_of(remedy)}", style="answer")
+        plan = result.choice.plan
+        yield Row(plan.why if isinstance(plan, NotApplied) else _SHOWN_BY_SERVICE, 2, "note", 2)
     yield from verified(verification)
     yield Row("Nothing was changed.", 2, "note")
 

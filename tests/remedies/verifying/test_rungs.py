@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from gpuwhy.model.diagnosis import Diagnosis
@@ -16,7 +18,7 @@ from gpuwhy.remedies.setting import Setting
 from gpuwhy.remedies.verifying import build
 from gpuwhy.remedies.verifying.calls import Call, call_of
 from gpuwhy.remedies.verifying.changes import changes_of
-from gpuwhy.remedies.verifying.checker import Ended
+from gpuwhy.remedies.verifying.checker import Ended, Said
 from gpuwhy.remedies.verifying.guard import judged
 from gpuwhy.remedies.verifying.refuting import refuted_before, with_refutation
 from gpuwhy.remedies.verifying.service import is_server
@@ -133,3 +135,19 @@ def test_a_port_is_waited_for_where_it_is_certain() -> None:
     assert is_server(Setting(kind="systemd", command=("/x/bin/vllm", "serve", "m")))
     assert is_server(Setting(kind="systemd", command=("/x/python", "-m", "sglang.launch_server")))
     assert not is_server(Setting(kind="systemd", command=("/x/python", "serve.py")))
+
+
+@pytest.mark.parametrize(
+    ("message", "outcome"),
+    [
+        ("[Errno 2] No such file or directory: 'ninja'", "not possible"),
+        ("[Errno 2] No such file or directory: '/opt/venv/flashinfer/data/csrc/a.cu'", "failed"),
+    ],
+)
+def test_a_build_tool_that_is_missing_anyway_refutes_nothing(monkeypatch: pytest.MonkeyPatch, message: str, outcome: str) -> None:  # fmt: skip
+    said = Said("ok", ended=Ended("raised", type="FileNotFoundError", message=message))
+    monkeypatch.setattr(build, "asked", lambda *_, **__: said)
+    monkeypatch.setattr(build, "compiles_flashinfer", lambda _: True)
+    rung = build.Builds().verify(SimpleNamespace(remedy=REMEDY, is_building=True, diagnosis=None))  # type: ignore[arg-type]
+    assert rung is not None
+    assert rung.outcome == outcome

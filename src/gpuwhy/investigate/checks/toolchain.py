@@ -263,7 +263,7 @@ def toolkit_parts(facts: Facts) -> Iterator[Result]:
         yield Passed(f"the toolkit at {install.root} is complete", "compiler, headers and libraries are there")
         return
     suffix = f"-{install.version.replace('.', '-')}" if install.version else ""
-    packages = [_PARTS[name] + suffix for name in lacks]
+    packages = list(dict.fromkeys(_PARTS[name] + suffix for name in lacks))
     yield Problem(
         cause="toolkit-incomplete", component="cuda-toolkit", certainty=Certainty.LIKELY,
         title=f"The toolkit at {install.root}, which FlashInfer takes, lacks {', '.join(lacks)}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from gpuwhy.knowledge.capability import runs_on
@@ -11,8 +12,9 @@ from gpuwhy.model.host import Gpus
 from gpuwhy.remedies.applying.verification import Rung, Trial
 from gpuwhy.remedies.verifying.calls import failing_exception
 from gpuwhy.remedies.verifying.changes import changes_of
-from gpuwhy.remedies.verifying.checker import asked
+from gpuwhy.remedies.verifying.checker import Ended, asked
 
+_NO_PROGRAM = re.compile(r"No such file or directory: '(?P<name>[\w.+-]{1,60})'$")
 SECONDS = 180.0
 """On a machine that does nothing else; as many times more as its cores are shared, four at most."""
 LAUNCH_SECONDS = 240.0
@@ -37,6 +39,10 @@ class Builds:
             return Rung("c", self.name, "not possible", said.reason)
         if ended.status == "timed out":
             return Rung("c", self.name, "not possible", f"the build did not end in {said.seconds:.0f} s")
+        tool = _missing_tool(ended)
+        if tool:
+            why = f"{tool}, which the build starts, is not on the PATH of the service: without it the service compiles nothing either"
+            return Rung("c", self.name, "not possible", why)
         if ended.status != "returned":
             is_unknown = ended.type in ("AttributeError", "ImportError", "ModuleNotFoundError")
             return Rung("c", self.name, "not possible" if is_unknown else "failed", ended.words)
@@ -63,6 +69,12 @@ class Launches:
         if ended.status == "timed out":
             return Rung("d", self.name, "not possible", f"no answer in {LAUNCH_SECONDS:.0f} s")
         return Rung("d", self.name, "failed", ended.words)
+
+
+def _missing_tool(ended: Ended) -> str:
+    """The program that a build did not find. That says nothing of the change: it is missing without it too."""
+    found = _NO_PROGRAM.search(ended.message) if ended.type == "FileNotFoundError" else None
+    return found["name"] if found else ""
 
 
 def judged(name: str, codes: Sequence[str], gpus: Sequence[str], seconds: float) -> Rung:
