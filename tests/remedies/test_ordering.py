@@ -28,3 +28,9 @@ def test_another_image_is_installed_like_a_package_and_a_new_container_only_star
 def test_equal_remedies_keep_their_causes_order_and_unknown_kinds_come_last() -> None:
     ordered = order([remedy("prayer", "P"), remedy("flag", "--b"), remedy("flag", "--a")])
     assert [r.name for r in ordered] == ["--b", "--a", "P"]
+
+
+def test_a_module_is_loaded_again_before_the_machine_is_rebooted() -> None:
+    reload = Remedy(kind="kernel", name="nvidia_uvm", value="reload", summary="")
+    ordered = order([remedy("service", "host"), remedy("kernel", "intel_iommu"), reload, remedy("env", "E")])
+    assert [r.name for r in ordered] == ["E", "nvidia_uvm", "host", "intel_iommu"]

@@ -224,6 +224,8 @@ CARRIERS = {
         ("localai", "localai"),
         ("koboldcpp", "koboldcpp"),
         ("ctransformers", "ctransformers"),
+        ("ktransformers", "ktransformers"),
+        ("gpt4all", "gpt4all"),
     ),
     "flash-attn": (("building wheel for xformers", "xformers"), ("failed to build xformers", "xformers")),
 }

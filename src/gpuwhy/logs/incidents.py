@@ -106,10 +106,20 @@ def _belongs(event: Event, unit: str) -> bool:
 
 
 def _own(timeline: Sequence[Event], unit: str) -> list[Event]:
-    """The events of the service; not what the kernel said before its unit was first heard of."""
+    """The events of the service; not what the kernel said before its unit was first heard of.
+
+    An excerpt may begin in the middle of a life: then what the kernel said shortly before is of this life.
+    """
     own = [event for event in timeline if _belongs(event, unit)]
     first = next((at for at, event in enumerate(own) if unit and event.unit == unit), 0)
-    return [event for at, event in enumerate(own) if at >= first or event.kind != "kernel" or event.time is None]
+    heard = own[first].time if own and not _starts_life(own[first]) else None
+
+    def is_own(at: int, event: Event) -> bool:
+        if at >= first or event.kind != "kernel" or event.time is None:
+            return True
+        return heard is not None and heard - event.time <= BEFORE_SECONDS
+
+    return [event for at, event in enumerate(own) if is_own(at, event)]
 
 
 def _starts_life(event: Event) -> bool:
@@ -148,9 +158,10 @@ def _before(timeline: Sequence[Event], own: Sequence[Event], chosen: Sequence[Ev
         return []
     start = next((event.time for event in chosen if event.time is not None), None)
     inside = {id(event) for event in chosen}
+    all_own = {id(event) for event in own}
     first = next(at for at, event in enumerate(timeline) if id(event) in inside)
     earlier = timeline[:first] if len(own) else []
-    others = [event for event in timeline[first:] if not _belongs(event, unit)]
+    others = [event for event in timeline[first:] if id(event) not in all_own]
     story: list[Event] = []
     for event in [*earlier, *others]:
         is_kernel = event.kind == "kernel" and event.is_fatal and not event.is_echo

@@ -151,3 +151,7 @@ def test_cublaslt_that_refuses(judge_report: Judge, finding: Find) -> None:
 def test_an_assertion_of_deepgemm_is_known_by_its_place(judge_report: Judge, finding: Find) -> None:
     text = "RuntimeError: Assertion error (csrc/apis/gemm.hpp:12): Unsupported architecture\n"
     assert finding(judge_report(text), CAUSE).component == "deepgemm"
+
+
+def test_the_verb_may_stand_behind_the_list(judge_report: Judge, finding: Find) -> None:
+    assert finding(judge_report("RuntimeError: Only SM90 and SM100 are supported\n", {"cc": "12.0"}), CAUSE)

@@ -168,3 +168,16 @@ def test_an_engine_file_of_another_gpu(judge_report: Judge) -> None:
     judged = judge_report(text)
     assert [found.cause for found in judged.findings] == ["build-target-wrong", "binary-lacks-arch"]
     assert (judged.findings[0].component, judged.findings[0].remedies[0].name) == ("tensorrt", "engine")
+
+
+def test_a_failed_launch_after_a_kernel_without_code_is_its_echo(judge_report: Judge) -> None:
+    text = "ERROR: CUDA kernel mul_mat_q has no device code compatible with CUDA arch 610. ggml-cuda.cu was compiled for: 750,800,860\nCUDA error: unspecified launch failure\n  current device: 1, in function ggml_backend_cuda_synchronize at ggml/src/ggml-cuda.cu:2446\n"
+    first = judge_report(text).findings[0]
+    assert first.cause in (CAUSE, "binary-lacks-arch")
+    assert "no device code" in first.evidence[0].quote
+
+
+def test_one_s_own_build_under_another_spelling_of_its_name(judge_report: Judge) -> None:
+    text = 'I built AutoGPTQ from source on another machine.\nTraceback (most recent call last):\n  File "/usr/local/lib/python3.10/dist-packages/auto_gptq/nn_modules/qlinear/qlinear_exllama.py", line 27, in ext_q4_matmul\n    q4_matmul(x, q4, output)\nRuntimeError: CUDA error: no kernel image is available for execution on the device\n'
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.component) == (CAUSE, "auto-gptq")

@@ -131,3 +131,16 @@ def test_a_card_that_runs_with_the_open_modules_only(judge_report: Judge) -> Non
     assert first.cause == "gpu-xid-other"
     assert "open kernel modules" in first.evidence[0].quote
     assert (first.remedies[0].kind, first.remedies[0].name) == ("system-package", "nvidia-open")
+
+
+def test_an_excerpt_of_the_journal_that_begins_with_the_kernel_s_word(judge_report: Judge) -> None:
+    """Somebody quotes the program's error, then pastes the journal: the kernel's line before the unit's first one counts."""
+    text = (
+        'The server freezes, then "CUDA error: unspecified launch failure".\n\n'
+        "Mar 20 19:44:02 ws kernel: NVRM: Xid (PCI:0000:01:00): 109, pid=5120, name=llama-server, Ch 00000018, errorString CTX SWITCH TIMEOUT, Info 0x2c014\n"
+        "Mar 20 19:44:08 ws llama-server[5120]: CUDA error: unspecified launch failure\n"
+        "Mar 20 19:44:09 ws systemd[1]: llama.service: Main process exited, code=dumped, status=6/ABRT\n"
+    )
+    first = judge_report(text).findings[0]
+    assert first.cause == CAUSE
+    assert "109" in first.evidence[0].quote

@@ -250,3 +250,8 @@ def test_a_runtime_whose_build_has_no_provider_for_the_gpu(judge_report: Judge, 
 def test_a_torch_without_nccl(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report("RuntimeError: Distributed package doesn't have NCCL built in\n"), CAUSE)
     assert (found.component, found.certainty) == ("torch", Certainty.POSSIBLE)
+
+
+def test_numba_need_not_say_what_it_got(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report("ImportError: Numba needs NumPy 1.26 or less\n"), CAUSE)
+    assert found.component == "numpy"

@@ -143,3 +143,8 @@ def test_deepspeed_without_ninja(judge_report: Judge, finding: Find) -> None:
     text = '  File "/v/lib/python3.10/site-packages/deepspeed/ops/op_builder/builder.py", line 496, in jit_load\nRuntimeError: Unable to JIT load the cpu_adam op due to ninja not being installed.\n'
     found = finding(judge_report(text), CAUSE)
     assert (found.component, found.remedies[0].name) == ("deepspeed", "ninja")
+
+
+def test_torch_looks_for_the_compiler_by_which(judge_report: Judge, finding: Find) -> None:
+    found = finding(judge_report("subprocess.CalledProcessError: Command '['which', 'c++']' returned non-zero exit status 1.\n"), CAUSE)  # fmt: skip
+    assert found.remedies[0].name == "g++"

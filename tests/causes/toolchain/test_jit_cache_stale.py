@@ -139,3 +139,9 @@ def test_vllm_says_that_an_earlier_compilation_failed(judge_report: Judge, findi
     text = "AssertionError: vLLM failed to compile the model. The most likely reason for this is that a previous compilation failed, leading to a corrupted compilation artifact.\n"
     found = finding(judge_report(text), CAUSE)
     assert (found.component, found.remedies[0].name) == ("vllm", "torch_compile_cache")
+
+
+def test_the_inductor_folder_inside_vllm_s_cache_is_vllm_s(judge_report: Judge, finding: Find) -> None:
+    text = "FileNotFoundError: [Errno 2] No such file or directory: '/root/.cache/vllm/torch_compile_cache/0a1b/rank_0_0/inductor_cache/zk/czk.py'\n"
+    found = finding(judge_report(text), CAUSE)
+    assert (found.component, found.remedies[0].name) == ("vllm", "torch_compile_cache")

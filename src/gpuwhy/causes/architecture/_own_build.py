@@ -52,9 +52,14 @@ def evidence_naming_component(case: Case, component: str | None) -> Evidence | N
         if _belongs(name, component) and fact.value is not None and _SOURCE.search(str(fact.value)):
             return fact.evidence
     for match in case.all(BUILT_HERE.name):
-        if component is not None and component in match.text.lower():
+        if component is not None and _squeezed(component) in _squeezed(match.text):
             return case.evidence(match, f"{component} was built on this machine")
     return None
+
+
+def _squeezed(name: str) -> str:
+    """AutoGPTQ, auto-gptq and auto_gptq are one name."""
+    return re.sub(r"[-_.]", "", name.lower())
 
 
 def binary_of(case: Case, component: str | None) -> Fact | None:

@@ -148,7 +148,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     _check(
         "numba-numpy", "numba needs numpy",
-        rf"Numba needs NumPy (?P<want>{_V}) or (?P<direction>less|greater)\. Got NumPy (?P<have>{_V})", "NumPy is outside the range that numba requires", "numpy", "numba",
+        rf"Numba needs NumPy (?P<want>{_V}) or (?P<direction>less|greater)(?:\. Got NumPy (?P<have>{_V}))?", "NumPy is outside the range that numba requires", "numpy", "numba",
     ),
     _check(
         "jaxlib", ("incompatible with jax version", "this version of jax requires", "compatible with the installed jaxlib"),

@@ -205,17 +205,17 @@ def _both_spellings(case: Case, undefined: Undefined) -> bool:
 
 
 def _numpy(case: Case, match: Match) -> Judgement:
-    component = case.component_near(match)
+    carrier = case.component_near(match)
     module = parts.says_around(case, match, r"^\s*(?:File \")?\S{0,200}(?:site|dist)-packages/")
-    if component in (None, "numpy"):
-        component = (parts.component_of(_path_in(module.text)) if module else None) or "numpy"
+    if carrier in (None, "numpy"):
+        carrier = (parts.component_of(_path_in(module.text)) if module else None) or "numpy"
     quoted = case.evidence(match, "a module was compiled for another NumPy than the one installed")
     is_failure = match.event is not None and match.event.kind in ("exception", "crash")
     is_exact = is_failure and ("compiled using NumPy 1.x" in match.text or "size changed" in match.text)
     return Verdict(
         certainty=Certainty.LIKELY if is_exact else Certainty.POSSIBLE,
-        component=component,
-        title=f"A compiled part of {component} belongs to another NumPy than the one installed",
+        component="numpy" if is_exact and "NumPy 1.x" in match.text else carrier,
+        title=f"A compiled part of {carrier} belongs to another NumPy than the one installed",
         chain=(Link("NumPy was upgraded under a module compiled for an earlier one", quoted), Link("the module refuses to load, or is not used", quoted)),
         evidence=(quoted, *parts.evidence_of(case, "numpy", "the installed NumPy")),
         explains=case.explains(match),
@@ -223,7 +223,7 @@ def _numpy(case: Case, match: Match) -> Judgement:
         rivals=("package-conflict",),
         remedies=(
             Remedy(kind="package", name="numpy", value="<2", summary="Install the NumPy that the module was compiled for", check=("python -c 'import numpy; print(numpy.__version__)'",)),
-            Remedy(kind="package", name=parts.distribution_of(component or ""), value="newer", summary=f"Or a release of {component} that was compiled with NumPy 2", rank=2),
+            Remedy(kind="package", name=parts.distribution_of(carrier or ""), value="newer", summary=f"Or a release of {carrier} that was compiled with NumPy 2", rank=2),
         ),
         strength=62 if is_exact else 40,
     )  # fmt: skip

@@ -32,13 +32,14 @@ _TOOLS = r"ninja|cmake|make|ld|as|rustc|cargo"
         ),
         says(
             "compiler-not-there",
-            ("not found", "no such file or directory", "unable to execute", "is not recognized as"),
+            ("not found", "no such file or directory", "unable to execute", "is not recognized as", "['which', '"),
             rf"(?:^|[\s:/'\"`])(?P<tool>{_COMPILERS}|{_TOOLS})['\"`]?: (?:command )?not found"
             rf"|FileNotFoundError:.{{0,30}}No such file or directory:? ['\"](?:\S{{0,150}}/)?(?P<tool2>{_COMPILERS}|{_TOOLS})['\"]"
             rf"|unable to execute ['\"]?(?P<tool3>{_COMPILERS}|{_TOOLS})['\"]?: No such file"
             rf"|command ['\"](?:\S{{0,150}}/)?(?P<tool4>{_COMPILERS}|{_TOOLS})['\"] failed: No such file"
             rf"|^(?:\S{{0,60}}: )?(?P<tool5>{_COMPILERS}|{_TOOLS}): No such file or directory"
-            rf"|['\"`](?P<tool6>{_COMPILERS}|{_TOOLS})['\"`] is not recognized as an internal",
+            rf"|['\"`](?P<tool6>{_COMPILERS}|{_TOOLS})['\"`] is not recognized as an internal"
+            rf"|\['which', '(?P<tool7>{_COMPILERS}|{_TOOLS})'\]['\"]? returned non-zero",
         ),
         says(
             "compiler-incomplete",

@@ -19,11 +19,13 @@ LITERALS = (
     "CUDA error", "Cuda error", "CUDA Error", "cuda error", "cuda runtime error", "CUDA runtime error", "CUDA failure", "Cuda failure", "CUDA driver error", "CUDNN_STATUS", "CUBLAS_STATUS",
     "CUSOLVER_STATUS", "CUSPARSE_STATUS", "CUFFT_STATUS", "CUFFT_", "CUDA_ERROR", "cudaError", "no kernel image", "PTX was compiled", "FATAL: ", "CUDA_CHECK", "CURAND_STATUS", "cudaGetDevice",
     "CUTLASS_CHECK", "Got cutlass error", "error code: ", "returned 802",
+    "no device code compatible", "compiled with any CUDA arch",
 )  # fmt: skip
 _PATTERNS = (
     Pattern(r"(?:^|\W)C(?:UDA|uda) (?:(?:runtime|driver) )?(?:[Ee]rror|[Ff]ailure)\b|cuda runtime error|cuda(?:GetDevice\w*|Error[A-Z]\w+)|\bCUDA_ERROR_(?!NAME)\w+"),
     Pattern(r"\b(?:CUDNN|CUBLAS|CUSOLVER|CUSPARSE|CUFFT|NPP|CURAND|CUBLASLT)_STATUS_(?!SUCCESS)\w+|\bCUFFT_(?:INTERNAL_ERROR|EXEC_FAILED|ALLOC_FAILED|SETUP_FAILED)"),
     Pattern(r"no kernel image is available|the provided PTX was compiled with an unsupported toolchain"),
+    Pattern(r"has no device code compatible with CUDA arch|was not compiled with any CUDA arch"),
     Pattern(r"^FATAL: kernel |Got cutlass error|CUTLASS_CHECK.{0,80}failed"),
 )  # fmt: skip
 ERRORS: dict[int, tuple[str, str]] = {
