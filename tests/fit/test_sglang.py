@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.fit.models import KIMI, SEED_GPU, estimated, model
+from tests.fit.models import KIMI, SEED_GPU, estimated, model, model_of
 
 from gpuwhy.fit.amount import GIB, Amount
 from gpuwhy.fit.architecture import read_architecture
@@ -173,3 +173,16 @@ def test_the_partial_results_of_aiter_are_those_of_a_log() -> None:
 def test_a_gpu_of_amd_starts_what_fits_with_much_room() -> None:
     flags = "--tp 8 --context-length 32768"
     assert estimated(model("meta-llama/Llama-3.3-70B"), "sglang 0.5.23", flags, "MI300X", 8).verdict is Verdict.STARTS
+
+
+def test_states_that_are_asked_for_take_the_place_of_the_ratio() -> None:
+    from tests.fit.test_published_sizes import PUBLISHED
+
+    made = model_of(PUBLISHED["Qwen3-Next-80B"]["config"])
+    flags = "--tp 4 --mem-fraction-static 0.85"
+    by_ratio = estimated(made, "sglang 0.5.23", flags, "H200", 4)
+    few = estimated(made, "sglang 0.5.23", f"{flags} --max-mamba-cache-size 64", "H200", 4)
+    small = estimated(made, "sglang 0.5.23", f"{flags} --max-mamba-cache-size 64 --mamba-ssm-dtype bfloat16", "H200", 4)
+    assert few.cache.tokens.expected > 1.5 * by_ratio.cache.tokens.expected
+    assert small.cache.tokens.expected > few.cache.tokens.expected
+    assert small.gib_of("weights") == few.gib_of("weights")

@@ -41,7 +41,7 @@ _SGLANG = {
     "cuda-graph-max-bs": "graph_batch", "cuda-graph-max-bs-decode": "graph_batch",
     "swa-full-tokens-ratio": "sliding_ratio", "mamba-full-memory-ratio": "state_ratio",
     "moe-a2a-backend": "all_to_all", "hicache-size": "host_cache_gb", "hicache-ratio": "host_cache_ratio",
-    "decode-attention-backend": "decode_backend",
+    "max-mamba-cache-size": "states", "mamba-ssm-dtype": "state_dtype", "decode-attention-backend": "decode_backend",
     "prefill-attention-backend": "attention_backend",
 }  # fmt: skip
 _VLLM = {
@@ -49,7 +49,7 @@ _VLLM = {
     "gpu-memory-utilization": "fraction", "max-model-len": "context", "max-num-batched-tokens": "prefill_tokens",
     "max-num-seqs": "requests", "kv-cache-memory-bytes": "kv_cache_bytes", "kv-cache-memory": "kv_cache_bytes",
     "swap-space": "swap_gib", "all2all-backend": "all_to_all", "distributed-executor-backend": "executor",
-    "max-cudagraph-capture-size": "graph_batch", "kv-offloading-size": "host_cache_gb", "executor": "executor",
+    "mamba-ssm-cache-dtype": "state_dtype", "mamba-cache-dtype": "state_dtype", "max-cudagraph-capture-size": "graph_batch", "kv-offloading-size": "host_cache_gb", "executor": "executor",
 }  # fmt: skip
 _SHORT = {"sc": "speculative-config", "cc": "compilation-config", "ep": "enable-expert-parallel"}
 """Of vLLM, whose other short names are those of the long ones without the rest."""
@@ -62,7 +62,7 @@ _SWITCHES: dict[str, tuple[str, Any]] = {
     "enable-symm-mem": ("has_symmetric_memory", True), "enable-deterministic-inference": ("is_deterministic", True),
     "weight-loader-disable-mmap": ("is_mmap_disabled", True), "disable-hybrid-swa-memory": ("has_sliding_pool", False),
     "mm-enable-dp-encoder": ("is_data_parallel_encoder", True), "enable-ep-moe": ("is_expert_parallel", True),
-    "enable-deepep-moe": ("all_to_all", "deepep"), "enable-hierarchical-cache": ("host_cache_ratio", 2.0),
+    "disable-radix-cache": ("has_prefix_cache", False), "enable-deepep-moe": ("all_to_all", "deepep"), "enable-hierarchical-cache": ("host_cache_ratio", 2.0),
 }  # fmt: skip
 _UNCOUNTED = {
     "enable-lora": "adapters and their buffers", "lora-paths": "adapters and their buffers", "lora-modules": "adapters and their buffers",
@@ -70,8 +70,6 @@ _UNCOUNTED = {
     "disaggregation-mode": "the buffers of the transfer", "enable-dbo": "the buffers of a second batch",
     "enable-two-batch-overlap": "the buffers of a second batch", "enable-eplb": "redundant experts", "eplb-config": "redundant experts",
     "num-redundant-experts": "redundant experts", "ep-num-redundant-experts": "redundant experts",
-    "mamba-ssm-dtype": "another dtype of the states", "mamba-cache-dtype": "another dtype of the states",
-    "mamba-ssm-cache-dtype": "another dtype of the states", "max-mamba-cache-size": "a number of states that is set by hand",
     "enable-memory-saver": "memory that is given back and taken again", "config": "what that file sets",
 }  # fmt: skip
 """Flags with a part in the memory that no estimate counts, and what they bring."""
@@ -87,7 +85,7 @@ _JSON = {"speculative-config", "compilation-config", "cc", "O", "model-loader-ex
 _LISTS = {"cuda-graph-bs", "cuda-graph-bs-decode", "cudagraph-capture-sizes", "cuda-graph-sizes"}
 _FRACTIONS = {"fraction", "sliding_ratio", "state_ratio"}
 _SIZES = {"host_cache_gb", "host_cache_ratio", "offload_gib", "swap_gib"}
-_TEXTS = {"kv_dtype", "dtype", "quantization", "attention_backend", "decode_backend", "load_format", "all_to_all", "executor"}  # fmt: skip
+_TEXTS = {"kv_dtype", "state_dtype", "dtype", "quantization", "attention_backend", "decode_backend", "load_format", "all_to_all", "executor"}  # fmt: skip
 _MOST_RANKS = 100_000
 
 
@@ -103,6 +101,11 @@ def read_command(engine: str, version: str, line: str) -> Settings:
 def read_arguments(engine: str, version: str, words: Sequence[str]) -> Settings:
     """From words as a shell passes them. Never raises: what cannot be used is among the settings' ``problems``."""
     return settings_of(engine, version, _pairs(words[:_MOST_WORDS]))
+
+
+def flags_in(words: Sequence[str]) -> list[tuple[str, Any]]:
+    """The flags of a command with their values, as :func:`settings_of` takes them."""
+    return _pairs(words[:_MOST_WORDS])
 
 
 def _pairs(words: Sequence[str]) -> list[tuple[str, Any]]:

@@ -46,7 +46,10 @@ class Ground(Struct, frozen=True):
 def ground_of(model: Model, hardware: Hardware, settings: Settings, measured: Measured) -> Ground:
     """Gathers them; what had to be assumed is in ``missing``."""
     shape, missing = _as_set(model, settings)
-    model = model if shape is model.shape else _requantised(model, shape)
+    if shape.quantization is not model.shape.quantization:
+        model = _requantised(model, shape)
+    elif shape is not model.shape:
+        model = msgspec.structs.replace(model, shape=shape)
     ranks = settings.tensor * settings.pipeline
     is_sglang = settings.engine == "sglang"
     held = rank_weights(shape, model.inventory, settings.parallel, is_sglang)
@@ -97,7 +100,10 @@ def _as_set(model: Model, settings: Settings) -> tuple[Architecture, tuple[str, 
     if wanted is not None and wanted.bytes_each != found.dtype.bytes_each:
         found = msgspec.structs.replace(found, dtype=wanted)
     found = quantization.online(settings.quantization, found)
-    if found is shape.quantization:
+    if shape.state and settings.state_dtype not in ("", "auto") and not shape.state.is_always_float32:
+        state = msgspec.structs.replace(shape.state, dtype=settings.state_dtype.lower())
+        shape = msgspec.structs.replace(shape, state=state)
+    if found is model.shape.quantization:
         return shape, missing
     return msgspec.structs.replace(shape, quantization=found), missing
 

@@ -69,6 +69,11 @@ class Settings(Struct, frozen=True, kw_only=True):
     has_sliding_pool: bool = True
     state_ratio: float = 0.9
     """``--mamba-full-memory-ratio``."""
+    states: int | None = None
+    """``--max-mamba-cache-size``: states that are kept, whatever the ratio."""
+    state_dtype: str = ""
+    """That states are kept in, in place of what the model or the engine would choose."""
+    has_prefix_cache: bool = True
     all_to_all: str = ""
     """``--moe-a2a-backend``: deepep reserves buffers of its own."""
     is_language_only: bool = False

@@ -24,6 +24,8 @@ DEFAULT_SPECULATIVE_REQUESTS = 48
 """``--max-running-requests`` when speculating (speculative_hook.py)."""
 _TRANSPORT_MIB = 0
 _SLOTS_PER_CONTEXT, _FEWEST_SLOTS, _MOST_SLOTS = 512, 2048, 4096
+_STATES_PER_REQUEST = 3
+"""Of a hybrid model whose prefixes are cached."""
 AITER_LONG_CONTEXT, AITER_SHARE = 8192, 0.85
 """Under aiter a longer context lowers the fraction to that share (attention_hook.py)."""
 _TIERS = ((20, 2048, 8, 8), (35, 2048, 24, 80), (60, 4096, 32, 160), (90, 8192, 256, 512), (160, 8192, 256, 512))
@@ -196,23 +198,39 @@ def pool(shape: Architecture, settings: Settings, budget: Amount, kv: KvShape, d
         charged = float(int(cell * (1 + draft_layers / attending)))
     states, state_gib = 0, NOTHING
     if kv.state_layers:
-        share = settings.state_ratio / (1 + settings.state_ratio)
-        state_gib = budget.at_least(0).scaled(share)
-        per_request = kv.state_layers * kv.state_bytes
-        states = int(state_gib.expected * GIB // per_request) if per_request else 0
-        budget = budget.at_least(0).scaled(1 - share)
+        states, state_gib = _states(settings, budget, kv.state_layers * kv.state_bytes)
+        budget = (
+            (budget - state_gib).at_least(0) if state_gib.is_exact else budget.at_least(0).scaled(1 - _share(settings))
+        )
     tokens = Amount(*(_tokens(each, charged, settings) for each in (budget.low, budget.expected, budget.high)))
     allocated = Amount(tokens.low * cell / GIB, tokens.expected * cell / GIB, tokens.high * cell / GIB)
     drafted = tokens.expected * draft_bytes / GIB
     return Pool(tokens, allocated + state_gib + Amount.exact(drafted), cell, charged, states)
 
 
-def request_slots(settings: Settings, tokens: float, context: int) -> int:
+def _share(settings: Settings) -> float:
+    """Of the budget, what states take by the ratio."""
+    return settings.state_ratio / (1 + settings.state_ratio)
+
+
+def _states(settings: Settings, budget: Amount, each: float) -> tuple[int, Amount]:
+    """How many states of ``each`` bytes are kept, and their GiB: by the ratio, or exactly as many as were asked for."""
+    asked = settings.states or (settings.requests if not settings.has_prefix_cache else None)
+    if asked and each:
+        # by general knowledge: a number that is given stands in for the ratio
+        states = max(1, asked // (settings.data if settings.has_dp_attention else 1))
+        return states, Amount.exact(states * each / GIB)
+    gib = budget.at_least(0).scaled(_share(settings))
+    return int(gib.expected * GIB // each) if each else 0, gib
+
+
+def request_slots(settings: Settings, tokens: float, context: int, states: int = 0) -> int:
     """Requests that the engine keeps a place for, on one rank (model_runner_kv_cache_mixin.py)."""
     asked = settings.requests or (DEFAULT_SPECULATIVE_REQUESTS if _drafts(settings) else None)
     slots = asked or min(max(int(tokens / max(1, context) * _SLOTS_PER_CONTEXT), _FEWEST_SLOTS), _MOST_SLOTS)
     groups = settings.data if settings.has_dp_attention else 1
-    return int(min(slots // max(1, groups), tokens // 2))
+    kept = min(slots // max(1, groups), tokens // 2)
+    return int(min(kept, states // _STATES_PER_REQUEST) if states else kept)
 
 
 def _tokens(gib: float, cell: float, settings: Settings) -> float:

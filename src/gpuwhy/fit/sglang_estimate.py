@@ -52,7 +52,7 @@ def sglang_estimate(ground: Ground) -> Estimate:
     if is_budgeted:
         budget = budget - _aiter_in_budget(ground, budget, release)
     made = sglang.pool(shape, settings, budget, ground.kv, draft.layers, draft.kv_bytes, release)
-    late, first = _sglang_after_pool(ground, release, chosen, made.tokens)
+    late, first = _sglang_after_pool(ground, release, chosen, made)
     if is_budgeted:
         late = [part for part in late if part.name != _AITER_PART_NAME]
     uncounted = NOTHING if release.counts_draft else drafted
@@ -69,7 +69,7 @@ def sglang_estimate(ground: Ground) -> Estimate:
     minimum = sglang.smallest_fraction(pre, ground.held, drafted, release)
     # tables of requests grow with the pool: at the largest fraction they are those of the largest pool
     roomy = pre - ground.held - drafted - started - first.gib
-    most = sglang.pool(shape, settings, roomy, ground.kv, draft.layers, draft.kv_bytes, release).tokens
+    most = sglang.pool(shape, settings, roomy, ground.kv, draft.layers, draft.kv_bytes, release)
     at_most, _ = _sglang_after_pool(ground, release, chosen, most)
     needed = uncounted + combined(part.gib for part in at_most) + first.gib
     parts = [*opening_parts(ground), *weight_parts(ground)]
@@ -140,7 +140,7 @@ def _budget_says(release: SglangMemory, fraction: float) -> str:
     return f"{counted} must leave something of the {fraction:.4g} of the memory that is free before loading"
 
 
-def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang.Defaults, tokens: Amount) -> tuple[list[Part], Part]:  # fmt: skip
+def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang.Defaults, made: sglang.Pool) -> tuple[list[Part], Part]:  # fmt: skip
     """What is allocated at start-up after the pool, and the first prefill."""
     settings, shape, parallel = ground.settings, ground.shape, ground.settings.parallel
     each, speculates = tokens_each(settings), settings.speculation is not None
@@ -158,7 +158,7 @@ def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang.Def
             shape, parallel, ground.hardware, max(rows, 1), ground.context, release.splits_by_context
         )
         parts.append(Part(name="Triton MLA split buffers", kind="workspace", gib=Amount.exact(split), source=f"{rows} rows x heads x splits x the latent width, float32"))  # fmt: skip
-    slots = Amount(*(sglang.request_slots(settings, each, ground.context) for each in (tokens.low, tokens.expected, tokens.high)))  # fmt: skip
+    slots = Amount(*(sglang.request_slots(settings, each, ground.context, made.states) for each in (made.tokens.low, made.tokens.expected, made.tokens.high)))  # fmt: skip
     parts.append(Part(name="table of requests", kind="workspace", gib=slots.scaled(sglang_request_table(1, ground.context)), source=f"{slots.expected:.0f} requests x {ground.context} tokens, int32"))  # fmt: skip
     if name == "aiter":
         parts.append(Part(name=_AITER_PART_NAME, kind="workspace", gib=slots.scaled(sglang_aiter(shape, parallel, 1, ground.context)), source=f"{slots.expected:.0f} requests x heads x parts of the context, float32"))  # fmt: skip
