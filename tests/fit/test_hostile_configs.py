@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.fit.models import config, estimated, model_of
+from tests.fit.test_zoo import MODELS
 
 from gpuwhy.fit.arguments import read_command, settings_of
 from gpuwhy.fit.reading import ModelError, read_model
@@ -27,11 +28,18 @@ FIELDS = sorted(
         "model_type", "architectures", "linear_attn_config", "linear_num_value_heads", "mamba_d_state", "index_head_dim",
         "attn_layer_period", "full_attention_interval", "moe_layer_freq", "decoder_sparse_step", "mlp_only_layers",
         "num_nextn_predict_layers", "attention_chunk_size", "no_rope_layers", "mamba_n_heads", "attn_type_list",
+        "block_configs", "layers_block_type", "num_kv_shared_layers", "hidden_size_per_layer_input", "vocab_size_per_layer_input",
+        "swa_num_key_value_heads", "global_head_dim", "attention_k_eq_v", "attention_other_setting", "multi_query", "ffn_config",
+        "attn_config", "moe", "ffn_multipliers", "model_dim", "num_kv_heads", "moe_layers_enum", "mamba_d_ssm", "zero_expert_num",
+        "expert_ffn_hidden_size", "num_mem_blocks", "attention_hidden_size", "decoder_layers", "encoder_layers", "d_model",
+        "layer_group_size", "conv_L_cache", "moe_latent_size", "use_residual", "enable_moe_block", "talker_config", "llm_config",
+        "audio_config", "spatial_merge_size", "deepstack_visual_indexes", "block_ff_dim", "block_auto_adjust_ff_dim", "share_q_dim",
+        "expansion_ratio", "n_embed", "intermediate_size_mlp", "mamba_ssm_dtype", "state_size", "expand", "num_heads",
     }
 )  # fmt: skip
 LEAVES: st.SearchStrategy[Any] = st.one_of(
     st.none(), st.booleans(), st.integers(-5, 200), st.integers(-(2**63), 2**63), st.just(10**4000), st.floats(),
-    st.text(max_size=20), st.sampled_from(["gemma3", "qwen3_next", "deepseek_v3", "fp8", "4096", "1e400", "MMMM*-E"]),
+    st.text(max_size=20), st.sampled_from(["gemma3", "qwen3_next", "deepseek_v3", "fp8", "4096", "1e400", "MMMM*-E", "zamba2", "whisper", "bert", "gemma4", "mamba", "hybrid", "1,2,3", "LLLG"]),
 )  # fmt: skip
 VALUES = st.recursive(
     LEAVES,
@@ -146,6 +154,49 @@ def test_numbers_written_as_text_are_numbers() -> None:
 def test_an_architecture_that_nobody_knows_is_counted_by_its_fields() -> None:
     content = {**config("meta-llama/Llama-3.3-70B"), "model_type": "zorp", "architectures": ["ZorpForCausalLM"]}
     assert model_of(content).inventory.total_bytes == pytest.approx(141.1e9, rel=0.01)
+
+
+@settings(max_examples=150, deadline=None)
+@given(name=st.sampled_from(sorted(MODELS)), changes=st.dictionaries(st.sampled_from(FIELDS), VALUES, max_size=3))
+def test_any_kind_of_model_with_some_fields_spoilt(name: str, changes: dict[str, Any]) -> None:
+    whole = MODELS[name]["config"]
+    part = next((section for section in ("text_config", "llm_config", "thinker_config") if section in whole), None)
+    content = {**whole, **(changes if part is None else {part: {**whole[part], **changes}})}
+    assert is_whole(estimated(model_of(content), "vllm 0.33.0", "-tp 2", "B200", 8))
+
+
+def test_a_section_in_a_section_ten_thousand_times() -> None:
+    content: dict[str, Any] = {}
+    for _ in range(10_000):
+        content = {"text_config": content, "thinker_config": content, "quantization_config": content, "block_configs": [content]}  # fmt: skip
+    assert model_of(content).shape.missing
+
+
+def test_a_large_file_is_read_and_a_larger_one_refused(tmp_path: Path) -> None:
+    shape = json.dumps(config("meta-llama/Llama-3.3-70B"))
+    (tmp_path / "config.json").write_text(shape[:-1] + ', "notes": "' + "x" * (50 << 20) + '"}')
+    begun = time.perf_counter()
+    assert read_model(tmp_path).shape.hidden == 8192
+    assert time.perf_counter() - begun < 5
+    (tmp_path / "config.json").write_bytes(b"[" + b" " * (64 << 20) + b"]")
+    with pytest.raises(ModelError, match="larger than 64 MiB"):
+        read_model(tmp_path)
+
+
+def test_layers_that_all_differ_and_formats_that_say_nothing_of_them_take_no_time() -> None:
+    left_out = [f"re:.*mlp{number}.*" for number in range(1000)] + [f"model.layers.{layer}.mlp.up_proj" for layer in range(1000)]  # fmt: skip
+    content = {
+        "num_hidden_layers": 2000, "hidden_size": 8192, "num_attention_heads": 64, "vocab_size": 1000, "intermediate_size": list(range(1, 2001)),
+        "num_key_value_heads": [1 + layer % 60 for layer in range(2000)], "quantization_config": {"quant_method": "fp8", "ignored_layers": left_out},
+    }  # fmt: skip
+    begun = time.perf_counter()
+    estimated(model_of(content), "vllm 0.33.0", "-tp 8", gpus=8)
+    assert time.perf_counter() - begun < 2
+
+
+def test_layers_that_are_not_all_described_are_said() -> None:
+    content = {**config("meta-llama/Llama-3.3-70B"), "hybrid_override_pattern": "M*-"}
+    assert "80 layers are named, 3 are described" in " ".join(model_of(content).shape.missing)
 
 
 def test_a_deeply_nested_file_is_refused_in_words(tmp_path: Path) -> None:

@@ -171,6 +171,8 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
     vocabulary = _wanted(fields, missing, "the vocabulary", ("vocab_size", "padded_vocab_size"), WIDEST)
     is_encoder = config_defaults.is_encoder(model_type)
     kinds = read_layers(fields, layers_number or 0, is_encoder)
+    if layers_number and len(kinds) not in (layers_number, 2 * layers_number):
+        missing.append(f"{layers_number} layers are named, {len(kinds)} are described: those are counted")
     attends = any(layer.is_attending for layer in kinds)
     heads = _heads(fields, kinds) if attends else None
     head_dim = fields.count("head_dim", "kv_channels", "attention_head_dim", "qk_head_dim", largest=WIDEST)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from gpuwhy.fit.amount import Amount
 from gpuwhy.fit.architecture import Architecture, Mla, PerLayer
 from gpuwhy.fit.layers import Layer
-from gpuwhy.fit.quantization import MXFP4, Format, Quantization, first_alike, of_layer
+from gpuwhy.fit.quantization import MXFP4, Format, Quantization, first_alike, of_layers
 from gpuwhy.fit.towers import tower_parameters
 
 VOCABULARY_PADDING = 64
@@ -77,7 +77,8 @@ class Inventory(Struct, frozen=True):
 def computed_inventory(shape: Architecture) -> Inventory:
     """From the fields of config.json alone."""
     first = first_alike(shape.quantization, shape.layers)
-    by_first = {index: _groups_of(shape, index) for index in set(first)}
+    formats = of_layers(shape.quantization, first)
+    by_first = {index: _groups_of(shape, index, formats[index]) for index in formats}
     collected: dict[tuple[str, Split], list[float]] = {}
     for index, alike in enumerate(first):
         for name, split, size in by_first[alike]:
@@ -142,8 +143,8 @@ def _times(group: WeightGroup, factor: float) -> WeightGroup:
 _Group = tuple[str, Split, float]
 
 
-def _groups_of(shape: Architecture, index: int) -> list[_Group]:
-    own = msgspec.structs.replace(shape, quantization=of_layer(shape.quantization, index))
+def _groups_of(shape: Architecture, index: int, quantization: Quantization) -> list[_Group]:
+    own = msgspec.structs.replace(shape, quantization=quantization)
     return _layer_groups(own, shape.layers[index], f"model.layers.{index}")
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +20,7 @@ _MOST_REPEATS = 3
 _NAMED_LAYER = re.compile(r"\blayers\.(\d{1,5})(?:\.|=|\Z)", re.ASCII)
 _COUNTS_LAYERS = re.compile(r"(?:\Are:|[*]).{0,200}\d|layers[.]\d.{0,200}[*]", re.ASCII | re.DOTALL)
 _MOST_TRIALS = 3000
+_MOST_GENERAL = 20_000
 _SAMPLES = ("self_attn.q_proj", "mlp.up_proj", "mlp.experts.0.up_proj", "mlp.shared_experts.up_proj")
 _LATER_EXPERT = re.compile(r"\bexperts\.(?!0\.)\d{1,6}\.", re.ASCII)
 
@@ -73,11 +75,30 @@ def first_alike(quantization: Quantization, layers: Sequence[Hashable]) -> tuple
     return tuple(first.setdefault(mark, index) for index, mark in enumerate(marks))
 
 
-def of_layer(quantization: Quantization, index: int) -> Quantization:
-    """What is said of one layer: entries that name another one are left out."""
-    rules = tuple(rule for rule in quantization.rules if _layer_named(rule.pattern) in (None, index))
-    kept = tuple(entry for entry in quantization.left_out if _layer_named(entry) in (None, index))
-    return msgspec.structs.replace(quantization, rules=rules, left_out=kept)
+def of_layers(quantization: Quantization, indices: Iterable[int]) -> dict[int, Quantization]:
+    """What is said of each of these layers: entries that name another one are left out."""
+    wanted = sorted(set(indices))
+    rules, left_out = _sorted_by_layer(quantization.rules), _sorted_by_layer(quantization.left_out)
+    # a real list of thousands names layers: one that does not is not read to its end for each of many layers
+    most = max(1, _MOST_GENERAL // max(1, len(wanted)))
+    return {
+        index: msgspec.structs.replace(
+            quantization,
+            rules=(*rules.get(index, ()), *rules.get(None, ())[:most]),
+            left_out=(*left_out.get(index, ()), *left_out.get(None, ())[:most]),
+        )
+        for index in wanted
+    }
+
+
+_Entry = TypeVar("_Entry", str, Rule)
+
+
+def _sorted_by_layer(entries: tuple[_Entry, ...]) -> dict[int | None, list[_Entry]]:
+    found: dict[int | None, list[_Entry]] = {}
+    for entry in entries:
+        found.setdefault(_layer_named(entry if isinstance(entry, str) else entry.pattern), []).append(entry)
+    return found
 
 
 def _marks(quantization: Quantization, number: int) -> list[frozenset[str]]:
