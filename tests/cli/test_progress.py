@@ -8,10 +8,12 @@ import pty
 import struct
 import sys
 import termios
+import time
 from collections.abc import Callable
 
 import pytest
 
+from gpuwhy.cli import progress
 from gpuwhy.cli.progress import can_overwrite, shown_progress
 from gpuwhy.reports.columns import columns_of
 from gpuwhy.snapshot.document import Probe
@@ -60,3 +62,24 @@ def test_a_dumb_terminal_is_sent_nothing_that_it_would_print(monkeypatch: pytest
         assert not can_overwrite(sys.stderr)
 
     assert shown(monkeypatch, during, term="dumb") == ""
+
+
+def test_a_long_search_says_that_it_goes_on_and_makes_room_for_what_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "PATIENCE", 0.02)
+
+    def during() -> None:
+        with progress.shown_wait("searching") as wipe:
+            time.sleep(0.2)
+            wipe()
+            sys.stderr.write("answer\n")
+
+    sent = shown(monkeypatch, during)
+    assert sent == "\r\x1b[2Ksearching: 0 s\r\x1b[2Kanswer\r\n"
+
+
+def test_a_short_search_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def during() -> None:
+        with progress.shown_wait("searching") as wipe:
+            wipe()
+
+    assert shown(monkeypatch, during) == ""

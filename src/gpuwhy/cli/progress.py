@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +15,10 @@ from gpuwhy.reports.columns import cut
 
 if TYPE_CHECKING:
     from gpuwhy.snapshot.document import Probe
+
+
+PATIENCE = 1.5
+"""Seconds for which nobody wonders whether anything happens."""
 
 
 def can_overwrite(stream: TextIO) -> bool:
@@ -79,3 +84,39 @@ def shown_reading() -> Iterator[Callable[[str, int, int], None] | None]:
     finally:
         if due:
             overwrite("")
+
+
+@contextmanager
+def shown_wait(what: str) -> Iterator[Callable[[], None]]:
+    """What is being waited for and for how long, from :data:`PATIENCE` on. Gives what wipes the line before something else
+    is printed; it comes back after that."""
+    if not can_overwrite(sys.stderr):
+        yield lambda: None
+        return
+    begun, over, line = time.monotonic(), threading.Event(), threading.Lock()
+    is_shown = False
+
+    def tick() -> None:
+        nonlocal is_shown
+        wait = PATIENCE
+        while not over.wait(wait):
+            wait = 1.0
+            with line:
+                is_shown = True
+                overwrite(f"{plain(what)}: {time.monotonic() - begun:.0f} s")
+
+    def wipe() -> None:
+        nonlocal is_shown
+        with line:
+            if is_shown:
+                overwrite("")
+            is_shown = False
+
+    ticker = threading.Thread(target=tick, daemon=True)
+    ticker.start()
+    try:
+        yield wipe
+    finally:
+        over.set()
+        ticker.join()
+        wipe()

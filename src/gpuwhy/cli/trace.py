@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,10 @@ from gpuwhy.cli.failing import fail, unusable
 from gpuwhy.cli.group import FAILURE
 from gpuwhy.cli.target_options import Reach, target_options
 
+if TYPE_CHECKING:
+    from gpuwhy.source import Trace
+
+_WAITING = "searching the source (the first question of a release takes longest)"
 _NOTHING_NAMED = (
     "name what to search: a Python environment, --venv DIR; a folder with packages, --source DIR; or the place where the "
     "service runs, first or with --on: gpuwhy trace root@host --unit sglang.service"
@@ -81,7 +86,7 @@ def command(
     Exit status 0 when there is an answer, 1 when there is none, 3 when WHERE cannot be reached.
     """
     from gpuwhy import api
-    from gpuwhy.cli.progress import shown_progress
+    from gpuwhy.cli.progress import shown_progress, shown_wait
     from gpuwhy.reports.trace_writing import Writer
 
     is_here = bool(folders or (environments and not where and len(words) < 2 and not unit))
@@ -92,7 +97,12 @@ def command(
         unusable(_NOTHING_NAMED)
     writer = Writer(form, verbose, output)
     try:
-        with shown_progress(place) as on_probe:
+        with shown_progress(place) as on_probe, shown_wait(_WAITING) as wipe:
+
+            def begin(first: Trace) -> None:
+                wipe()
+                writer.begin(first)
+
             traced = api.trace(
                 question,
                 where=place or None,
@@ -113,7 +123,7 @@ def command(
                 sudo=reach.sudo,
                 timeout=reach.timeout,
                 is_last=True,
-                on_first=writer.begin if writer.is_streaming else None,
+                on_first=begin if writer.is_streaming else None,
                 on_probe=on_probe,
             )
         writer.finish(traced.answer)
