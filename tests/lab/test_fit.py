@@ -1,7 +1,7 @@
 """`gpuwhy fit --on` and `gpuwhy check` on a real host over its own sshd, and on a snapshot of it.
 
 The files of the model are its config.json and its index, as its folder has them; the weights themselves are not there, and
-nobody reads them. The eight GPUs are those of the lab's stand-in for NVIDIA's library (stand_ins/nvml.c), which lists no process:
+nobody reads them. The service that failed is a stand-in: a program that prints what SGLang 0.5.15 prints up to its refusal. The eight GPUs are those of the lab's stand-in for NVIDIA's library (stand_ins/nvml.c), which lists no process:
 what others hold of a GPU is tested in tests/investigate/test_fitting.py. The service is a unit that was never started: its
 start command is read from systemd.
 """
@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 from tests.fit.models import write_kimi
 from tests.lab.conftest import MOUNTS
-from tests.lab.gpu_host import GpuHost, booted
+from tests.lab.gpu_host import GpuHost, booted, wait_for
 from tests.lab.unhurried import UNHURRIED
 
 pytestmark = pytest.mark.lab
@@ -29,6 +29,17 @@ UNIT = "kimi.service"
 COMMAND = f"/opt/sglang/bin/python -m sglang.launch_server --model-path {MODEL} --tp 8"
 ENGINE = "sglang==0.5.23"
 """Named by hand: the host has no SGLang."""
+FAILED = "kimi-failed.service"
+PROGRAM = """\
+import sys
+print("[2026-11-29 10:05:00 TP0] Load weight begin. avail mem=93.52 GB")
+print("[2026-11-29 10:09:00 TP0] Load weight end. elapsed=240.00 s, type=KimiK25ForConditionalGeneration, avail mem=21.82 GB, mem usage=71.70 GB.")
+sys.stdout.flush()
+raise ValueError(
+    "Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static=0.75. Raise --mem-fraction-static above 0.7667 "
+    "(minimum viable = 1 - 21.82/93.52 = 0.7667). If using speculative decoding, draft weights are now counted."
+)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +49,13 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[GpuHost]:
         for name in ("config.json", "model.safetensors.index.json"):
             found.write(f"{MODEL}/{name}", (folder / name).read_text(encoding="utf-8"))
         found.write(f"/etc/systemd/system/{UNIT}", f"[Service]\nExecStart={COMMAND}\n")
+        found.write("/opt/stand-in/sglang/launch_server.py", PROGRAM)
+        started = "/usr/bin/python3 /opt/stand-in/sglang/launch_server.py"
+        flags = f"--model-path {MODEL} --tp 8 --mem-fraction-static 0.75"
+        found.write(f"/etc/systemd/system/{FAILED}", f"[Service]\nExecStart={started} {flags}\n")
         found.run("systemctl daemon-reload")
+        found.run(f"systemctl start {FAILED}")
+        wait_for(lambda: "minimum viable" in found.journal(FAILED), 20, "the service refuses its start")
         yield found
 
 
@@ -105,3 +122,16 @@ def test_check_judges_the_memory_of_the_service(host: GpuHost) -> None:
     assert status == 1
     assert problem["certainty"] == "possible"
     assert document["estimate"]["gpus"] == 8
+
+
+def test_after_the_crash_the_remedy_is_computed_from_the_model_on_the_host(host: GpuHost) -> None:
+    """Two lines of the log give the least fraction; the model's files there, over the same connection, the most."""
+    _, text = gpuwhy(host, "diagnose", host.ssh_destination, "--unit", FAILED, "--format", "json")
+    first = json.loads(text)["findings"][0]
+    assert (first["cause"], first["certainty"]) == ("gpu-oom-kv-cache", "proven")
+    remedy = first["remedies"][0]
+    assert remedy["name"] == "--mem-fraction-static"
+    assert 0.80 < float(remedy["value"]) < 0.95
+    assert any("mem-fraction-static 0.75" not in line and f"--mem-fraction-static {remedy['value']}" in line for line in remedy["commands"])  # fmt: skip
+    assert any("0.767" in note for note in first["notes"])
+    assert any("tokens" in note for note in first["notes"])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -11,6 +10,7 @@ import msgspec
 
 from gpuwhy.fit.architecture import read_architecture
 from gpuwhy.fit.arguments import read_arguments
+from gpuwhy.fit.commands import read_start
 from gpuwhy.fit.estimate import estimate
 from gpuwhy.fit.hardware import Hardware, hardware_of
 from gpuwhy.fit.inventory import computed_inventory, scaled_inventory
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from gpuwhy.targets import Target
 
 GIB = 1 << 30
-_ENGINES = ("sglang", "vllm")
-_MODEL_FLAGS = ("--model-path", "--model")
 _LONGEST_CONFIG = 4000
 """Lines."""
 _INDEX_HEAD = 60
@@ -64,58 +62,16 @@ def service_of(facts: Facts) -> Service | None:
     command = facts.value("command")
     if not isinstance(command, str):
         return None
-    words = _started(_split(command))
-    at = next((at for at, word in enumerate(words[:_MOST_BEFORE]) if any(name in word for name in _ENGINES)), None)
-    engine = next((name for name in _ENGINES if at is not None and name in words[at]), "")
-    model = _model_named(words)
-    if not engine or not model:
+    started = read_start(command)
+    if started is None:
         return None
-    return Service(engine, model, read_arguments(engine, engine_version(facts, engine), words), tuple(words))
-
-
-_MOST_BEFORE = 60
-"""Words before the engine's name: `docker run` with its options, `numactl`, assignments."""
-_SHELL = re.compile(r"(?:/usr)?(?:/bin/)?(?:ba|da|z|k)?sh")
-_SEPARATORS = frozenset({"&&", "||", ";", "|", "&"})
-
-
-def _split(command: str) -> list[str]:
-    try:
-        return shlex.split(command[:20_000])
-    except ValueError:
-        return command[:20_000].split()
-
-
-def _started(words: list[str]) -> list[str]:
-    """The command that a shell is given as one word, of several the one that names an engine; else the words as they are."""
-    for at, word in enumerate(words[:_MOST_BEFORE]):
-        line = next((each for each in words[at + 1 : at + 4] if not each.startswith("-")), "")
-        is_line = any(each.startswith("-") and each.endswith("c") for each in words[at + 1 : at + 3])
-        if _SHELL.fullmatch(word) and is_line and any(name in line for name in _ENGINES):
-            words = _split(line)
-            break
-    commands: list[list[str]] = [[]]
-    for word in words:
-        if word in _SEPARATORS:
-            commands.append([])
-        else:
-            commands[-1].append(word)
-    return next((each for each in commands if any(name in word for word in each[:_MOST_BEFORE] for name in _ENGINES) and _model_named(each)), words)  # fmt: skip
+    settings = read_arguments(started.engine, engine_version(facts, started.engine), started.words)
+    return Service(started.engine, started.model, settings, started.words)
 
 
 def engine_version(facts: Facts, engine: str) -> str:
     """Of the installed package; "" when it is not known."""
     return str(facts.value(f"packages.{engine}") or "")
-
-
-def _model_named(words: list[str]) -> str:
-    for at, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name in _MODEL_FLAGS:
-            return value if equals else words[at + 1] if at + 1 < len(words) else ""
-    serve = next((at for at, word in enumerate(words[:_MOST_BEFORE]) if word == "serve"), len(words))
-    typed = words[serve + 1] if serve + 1 < len(words) else ""
-    return "" if typed.startswith("-") else typed
 
 
 def fit_service(facts: Facts, source: Questioner) -> Fit | None:

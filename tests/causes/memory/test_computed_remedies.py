@@ -375,3 +375,10 @@ def test_on_shared_memory_the_fraction_is_what_the_host_leaves(judge_report: Jud
     )
     found = finding(judge_report(text), "gpu-memory-taken")
     assert (order(found.remedies)[0].name, order(found.remedies)[0].value) == ("--gpu-memory-utilization", "0.79")
+
+
+def test_the_start_command_counts_where_the_log_echoes_no_arguments(judge_report: Judge, finding: Find) -> None:
+    text = "\n".join(REFUSED.splitlines()[1:]) + "\n"
+    facts = {key: value for key, value in SEED.items() if not key.startswith("server_args.")}
+    found = finding(judge_report(text, {**facts, "command": "python -m sglang.launch_server --model-path /m/K --tp 8"}), "gpu-oom-kv-cache")  # fmt: skip
+    assert any("Computed" in note for note in found.notes)

@@ -130,10 +130,15 @@ def _model(case: Case, config: dict[str, Any]) -> Model | None:
 
 
 def _settings(case: Case, engine: str) -> Settings:
-    from gpuwhy.fit.arguments import settings_of
+    """What the start command says; what the engine echoed of its arguments wins."""
+    from gpuwhy.fit.arguments import flags_in, settings_of
+    from gpuwhy.fit.commands import read_start
 
     version = case.facts.value(f"packages.{engine}")
-    return settings_of(engine, str(version or ""), _values(case.facts.group("server_args")))
+    started = read_start(str(case.facts.value("command") or ""))
+    typed = flags_in(started.words) if started is not None and started.engine == engine else []
+    echoed = _values(case.facts.group("server_args"))
+    return settings_of(engine, str(version or ""), [*typed, *echoed.items()])
 
 
 def _hardware(total_gib: float, settings: Settings) -> Hardware:

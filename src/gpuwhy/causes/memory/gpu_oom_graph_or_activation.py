@@ -232,7 +232,9 @@ def _limits(case: Case, engine: str, budget: Budget, overflow: Overflow) -> Limi
     total = allocations.total_of(case, (allocation,)) or budget.total
     still_to_come = _GRAPHS_TO_COME if overflow.stage.stage is Stage.CAPTURE else 0
     shortfall = allocation.shortfall if allocation else None
-    value = engine_options.lowered(current, None if shortfall is None else shortfall + still_to_come, total)
+    # SGLang's fraction is one of what was free before the weights were loaded, and not of the card
+    base = budget.before or total
+    value = engine_options.lowered(current, None if shortfall is None else shortfall + still_to_come, base)
     if engine != "sglang":
         return Limits(current, None, value, False, None, total, known is not None)
     computed = estimates.bounds_of(case, engine, budget, total, current)
@@ -240,7 +242,7 @@ def _limits(case: Case, engine: str, budget: Budget, overflow: Overflow) -> Limi
         value = f"{min(computed.proposed, float(value) if value[:1] == '0' else 1.0):.2f}"
     least = budget.smallest_static_fraction
     is_too_low = least is not None and value[:1] == "0" and float(value) <= least
-    return Limits(current, least, "lower" if is_too_low else value, is_too_low, computed, budget.before or total)
+    return Limits(current, least, "lower" if is_too_low else value, is_too_low, computed, base)
 
 
 def _memory(case: Case, engine: str, budget: Budget, allocation: Allocation | None) -> tuple[MemoryUse, ...]:
@@ -333,8 +335,15 @@ def _plain_program() -> tuple[Remedy, ...]:
 
 
 def _names_draft(case: Case, overflow: Overflow) -> bool:
-    near = (overflow.match.text, *(line.text for line in case.lines_around(overflow.match, 80, 10)))
+    given = [case.facts.value(f"server_args.{name}") for name in ("speculative_algorithm", "speculative_config", "speculative_model")]  # fmt: skip
+    if any(given):
+        return True
+    # an echo of all arguments names every option, whether it is on or not
+    near = (overflow.match.text, *(line.text for line in case.lines_around(overflow.match, 80, 10) if not _ECHO.search(line.text[:400])))  # fmt: skip
     return any(word in text.lower() for text in near for word in ("draft", "eagle", "mtp", "speculative"))
+
+
+_ECHO = re.compile(r"ServerArgs\(|Namespace\(|non-default args|server_args=|Initializing a\w{0,2} (?:V1 )?LLM engine")
 
 
 def _in_vain(case: Case, options: Options, overflow: Overflow, limits: Limits) -> tuple[NotARemedy, ...]:
