@@ -121,7 +121,7 @@ def test_the_engine_is_named_with_its_release(text: str, meant: tuple[str, str] 
 def test_vllms_flags_with_a_part_in_the_memory(line: str, read: dict[str, Any]) -> None:
     found = read_command("vllm", "0.20.2", f"vllm serve m {line}")
     assert {name: getattr(found, name) for name in read} == read
-    assert (found.problems, found.uncounted) == ((), ())
+    assert (found.problems, found.uncounted, found.mistyped) == ((), (), ())
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_vllms_flags_with_a_part_in_the_memory(line: str, read: dict[str, Any]) 
 def test_sglangs_flags_with_a_part_in_the_memory(line: str, read: dict[str, Any]) -> None:
     found = read_command("sglang", "0.5.23", line)
     assert {name: getattr(found, name) for name in read} == read
-    assert (found.problems, found.uncounted) == ((), ())
+    assert (found.problems, found.uncounted, found.mistyped) == ((), (), ())
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,8 @@ def test_sglangs_flags_with_a_part_in_the_memory(line: str, read: dict[str, Any]
     ],
 )
 def test_what_no_estimate_counts_is_said(engine: str, line: str, said: str) -> None:
-    assert said in " ".join(read_command(engine, "", line).uncounted)
+    read = read_command(engine, "", line)
+    assert said in " ".join((*read.uncounted, *read.mistyped))
 
 
 def test_flags_from_a_file_come_before_those_that_are_typed(tmp_path: Path) -> None:

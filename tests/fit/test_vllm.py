@@ -165,3 +165,13 @@ def test_little_room_beside_the_cache_is_no_sure_start_with_fp4_experts() -> Non
     flags = "--max-model-len 8192 --gpu-memory-utilization"
     assert estimated(model_of(OSS), "vllm 0.19.0", f"{flags} 0.95").verdict is Verdict.CLOSE
     assert estimated(model_of(OSS), "vllm 0.19.0", f"{flags} 0.90").verdict is Verdict.STARTS
+
+
+def test_what_is_not_counted_takes_a_narrow_start_back() -> None:
+    made = model_of(QWEN)
+    wide, narrow = "--max-model-len 2048 -tp 4", "--max-model-len 16384"
+    assert estimated(made, "vllm 0.20.2", wide + " --enable-lora", gpus=4).verdict is Verdict.STARTS
+    assert estimated(made, "vllm 0.20.2", narrow + " --gpu-memory-utilization 0.92").verdict is Verdict.STARTS
+    found = estimated(made, "vllm 0.20.2", narrow + " --gpu-memory-utilization 0.92 --enable-lora")
+    assert found.verdict is Verdict.CLOSE
+    assert "adapters" in found.reason

@@ -139,6 +139,7 @@ def settings_of(engine: str, version: str, flags: Mapping[str, Any] | Sequence[t
     unread: list[str] = []
     problems: list[str] = []
     uncounted: list[str] = []
+    mistyped: list[str] = []
     for spelled, value in pairs:
         name = str(spelled)[:80].lstrip("-").replace("_", "-")
         if engine == "vllm":
@@ -173,10 +174,10 @@ def settings_of(engine: str, version: str, flags: Mapping[str, Any] | Sequence[t
         elif name in _JSON or name.partition(".")[0] in _JSON:
             _take_json(name, value, read, draft, problems)
         elif name in _UNCOUNTED and value is not False:
-            uncounted.append(f"--{name}: not counted is {_UNCOUNTED[name]}")
+            uncounted.append(f"--{name} brings {_UNCOUNTED[name]}: that is not counted")
         else:
             unread.append(name)
-            uncounted += _mistyped(name, known)
+            mistyped += _mistyped(name, known)
     if draft:
         read["speculation"] = _speculation(draft, engine, problems)
     if read.get("graph_batches"):
@@ -192,6 +193,7 @@ def settings_of(engine: str, version: str, flags: Mapping[str, Any] | Sequence[t
         unread=tuple(unread),
         problems=tuple(problems),
         uncounted=tuple(uncounted),
+        mistyped=tuple(mistyped),
         **read,
     )
 

@@ -16,6 +16,8 @@ _UNREAD_SHARE = 0.02
 """Of the GPU: what the rules of a release without neighbours may differ by. assumed"""
 _OTHER_KERNELS_SHARE = 0.06
 """Of a GPU of AMD: its kernels, work spaces and communicators were not read. assumed; aiter's largest buffer is known"""
+_UNCOUNTED_SHARE = 0.05
+"""Of the GPU: room in which what a flag brings is taken to fit, where it is not counted. assumed"""
 LARGE_HOST_GB = 512
 """A host whose memory is not given is taken to have that much."""
 _SUPERCHIP_GB = 240
@@ -53,7 +55,7 @@ def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: 
     elif verdict is Verdict.STARTS and not (ground.shape.is_complete and cache.bytes_per_token):
         verdict, decisive = Verdict.CLOSE, None
         reason = "what is known of it would fit, but config.json lacks a part of what it would take"
-    elif verdict is Verdict.STARTS and (doubt := _doubt(ground)):
+    elif verdict is Verdict.STARTS and (doubt := _doubt(ground, checks)):
         verdict, decisive = Verdict.CLOSE, None
         reason = f"by the rules that are known it would fit ({reason}), but {doubt}"
     elif verdict is Verdict.STARTS:
@@ -84,10 +86,13 @@ def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: 
     )
 
 
-def _doubt(ground: Ground) -> str:
+def _doubt(ground: Ground, checks: list[Check]) -> str:
     """Why no start is promised although the arithmetic says so: what it is based on was not read for this case."""
     if ground.hardware.is_of_another_vendor and not ground.hardware.is_of_amd:
         return "how the engines use accelerators that are neither NVIDIA's nor AMD's was not read"
+    narrowest = min((check.margin.low for check in checks), default=0.0)
+    if ground.settings.uncounted and narrowest < ground.total.expected * _UNCOUNTED_SHARE:
+        return ground.settings.uncounted[0]
     return ""
 
 

@@ -85,6 +85,7 @@ def ground_of(model: Model, hardware: Hardware, settings: Settings, measured: Me
             *draft.missing,
             *settings.problems,
             *settings.uncounted,
+            *settings.mistyped,
         ),
     )
 

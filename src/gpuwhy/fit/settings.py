@@ -97,7 +97,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     unread: tuple[str, ...] = ()
     """Flags that have no part in the memory, or that are not known."""
     uncounted: tuple[str, ...] = ()
-    """What flags with a part in the memory ask for that no estimate counts, and flags that look mistyped; for people."""
+    """What flags with a part in the memory ask for that no estimate counts; for people."""
+    mistyped: tuple[str, ...] = ()
+    """Flags that are not known and look like others; for people."""
     problems: tuple[str, ...] = ()
     """Values that cannot be what they should."""
 
