@@ -10,7 +10,8 @@ import msgspec
 
 from gpuwhy.causes._case import Case
 from gpuwhy.causes.memory._budget import Budget
-from gpuwhy.model.fact import Fact
+from gpuwhy.model.fact import Fact, Unknown
+from gpuwhy.model.host import Gpus
 
 if TYPE_CHECKING:
     from gpuwhy.fit.hardware import Hardware
@@ -74,7 +75,7 @@ def host_need(case: Case, engine: str) -> tuple[float, float] | None:
     from gpuwhy.fit.estimate import estimate
 
     settings = _settings(case, engine)
-    found = estimate(model, _hardware(_SOME_GPU_GIB, settings), settings).host.unreclaimable_gb
+    found = estimate(model, _hardware(case, _SOME_GPU_GIB, settings), settings).host.unreclaimable_gb
     return found.low, found.high
 
 
@@ -92,7 +93,7 @@ def estimate_of(
     from gpuwhy.fit.estimate import estimate
 
     settings = _settings(case, engine)
-    hardware = msgspec.structs.replace(_hardware(memory / GIB, settings), taken_gib=(taken or 0) / GIB)
+    hardware = msgspec.structs.replace(_hardware(case, memory / GIB, settings), taken_gib=(taken or 0) / GIB)
     return estimate(model, hardware, settings, _measured(budget, memory / GIB, fraction))
 
 
@@ -105,7 +106,7 @@ def estimate_for_host(case: Case, engine: str, size: int | None) -> Estimate | N
     from gpuwhy.fit.estimate import estimate
 
     settings = _settings(case, engine)
-    hardware = msgspec.structs.replace(_hardware(_SOME_GPU_GIB, settings), host_gib=size / GIB if size else None)
+    hardware = msgspec.structs.replace(_hardware(case, _SOME_GPU_GIB, settings), host_gib=size / GIB if size else None)
     return estimate(model, hardware, settings)
 
 
@@ -141,12 +142,26 @@ def _settings(case: Case, engine: str) -> Settings:
     return settings_of(engine, str(version or ""), [*typed, *echoed.items()])
 
 
-def _hardware(total_gib: float, settings: Settings) -> Hardware:
-    from gpuwhy.fit.hardware import hardware_of
-    from gpuwhy.knowledge.gpu_memory_sizes import GpuMemory
+def _hardware(case: Case, total_gib: float, settings: Settings) -> Hardware:
+    """The GPU that the facts name, with the memory that the log prints; else one of that memory and no name.
 
-    memory = GpuMemory("as the log says", round(total_gib * 1024 * 1.02), total_gib, 132, False, False, 0.02, "the log")
+    Which kernels an engine takes, and so their work spaces, goes by the name.
+    """
+    from gpuwhy.fit.hardware import hardware_of
+    from gpuwhy.knowledge.gpu_memory_sizes import GpuMemory, memory_of
+
+    gpus = Gpus.of(case.facts)
+    named = gpus.devices[0].name if not isinstance(gpus, Unknown) and gpus.devices else ""
+    known = memory_of(named) if named else None
+    if known is not None and abs(known.cuda_gib - total_gib) < _ALIKE * known.cuda_gib:
+        return hardware_of(msgspec.structs.replace(known, cuda_gib=total_gib, within=min(known.within, _PRINTED)), settings.gpus)  # fmt: skip
+    memory = GpuMemory("as the log says", round(total_gib * 1024 * 1.02), total_gib, 132, False, False, _PRINTED, "the log")  # fmt: skip
     return hardware_of(memory, settings.gpus)
+
+
+_ALIKE = 0.06
+_PRINTED = 0.02
+"""GiB: what is printed is rounded to a hundredth."""
 
 
 def _computed(
@@ -158,7 +173,7 @@ def _computed(
     if model is None:
         return None
     settings = _settings(case, engine)
-    hardware = _hardware(total_gib, settings)
+    hardware = _hardware(case, total_gib, settings)
     measured = _measured(budget, total_gib, fraction)
     found = estimate(model, hardware, settings, measured)
     said = found.fraction
