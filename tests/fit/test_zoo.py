@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fit.models import estimated, model_of
 
 from gpuwhy.fit.architecture import read_architecture
 from gpuwhy.fit.inventory import computed_inventory
 from gpuwhy.fit.kv_cache import kv_shape
 from gpuwhy.fit.parallel import Parallel
+from gpuwhy.fit.results import Verdict
 
 DATA = Path(__file__).parents[1] / "data" / "fit_zoo" / "models.json"
 MODELS: dict[str, dict[str, Any]] = json.loads(DATA.read_text(encoding="utf-8"))["models"]
@@ -34,3 +36,8 @@ def test_the_cache_of_a_token_is_as_arithmetic_has_it(name: str) -> None:
     shape = read_architecture(MODELS[name]["config"])
     found = kv_shape(shape, Parallel(), "bfloat16").per_token
     assert found == pytest.approx(MODELS[name]["cache"], rel=0.001)
+
+
+def test_a_model_that_only_embeds_starts_without_a_cache() -> None:
+    found = estimated(model_of(MODELS["bge-large-en-v1.5"]["config"]), "vllm 0.33.0", gpu="L4")
+    assert (found.verdict, found.cache.bytes_per_token) == (Verdict.STARTS, 0)

@@ -52,7 +52,9 @@ def concluded(ground: Ground, parts: list[Part], checks: list[Check], fraction: 
     elif not ground.model.inventory.groups or not ground.held.expected:
         verdict, decisive = Verdict.CLOSE, None
         reason = "the weights are not known: nothing can be said of what they leave"
-    elif verdict is Verdict.STARTS and not (ground.shape.is_complete and cache.bytes_per_token):
+    elif verdict is Verdict.STARTS and not (
+        ground.shape.is_complete and (cache.bytes_per_token or ground.shape.is_encoder)
+    ):
         verdict, decisive = Verdict.CLOSE, None
         reason = "what is known of it would fit, but config.json lacks a part of what it would take"
     elif verdict is Verdict.STARTS and (doubt := _doubt(ground, checks)):
@@ -140,7 +142,8 @@ def _reason(verdict: Verdict, check: Check | None, cache: Cache) -> str:
         return ""
     margin = check.margin
     if verdict is Verdict.STARTS:
-        return f"{cache.tokens.expected:,.0f} tokens of cache; the narrowest margin is {margin.expected:.2f} GiB ({check.phase})"  # fmt: skip
+        kept = f"{cache.tokens.expected:,.0f} tokens of cache" if cache.bytes_per_token else "no cache is kept"
+        return f"{kept}; the narrowest margin is {margin.expected:.2f} GiB ({check.phase})"  # fmt: skip
     if verdict is Verdict.FAILS:
         return f"{-margin.expected:.2f} GiB too little: {check.says}"
     return f"{margin.expected:+.2f} GiB, between {margin.low:+.2f} and {margin.high:+.2f}: {check.says}"
