@@ -75,3 +75,9 @@ def test_sglangs_budget_is_scored_whatever_the_model(tmp_path: Path) -> None:
     drafted["measured"]["draft_weights_gib"] = 3.07
     assert sglang_score(tmp_path, drafted) == (1, 1)
     assert sglang_score(tmp_path, {**drafted, "engine_version": "0.5.9"}) == (0, 1)
+
+
+def test_no_logged_failure_of_any_confidence_is_told_to_start() -> None:
+    found = next(each for each in score(POINTS, models_beside(POINTS, []), "") if each.name.startswith("no 'starts'"))
+    assert found.of >= 8
+    assert found.wrong == []

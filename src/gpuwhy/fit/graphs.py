@@ -45,6 +45,11 @@ def vllm_graphs(shape: Architecture, count: int) -> Amount:
     return Amount(expected * 0.5, expected, expected * (1.6 if shape.experts else 1.4))
 
 
+def first_engine_graphs(count: int) -> Amount:
+    """vLLM before 0.8 says of itself that they take 1 to 3 GiB; on a card of 22 GiB they did not fit into two. unchecked"""
+    return Amount(0.3, 1.5, 3.2) if count else NOTHING
+
+
 def sglang_decode_graphs(shape: Architecture, count: int, tokens_each: int) -> Amount:
     """inferred from 1 to 3 GiB on large models; SGLang itself reserves 2 MiB per request of the largest batch."""
     if not count:

@@ -30,6 +30,9 @@ def host_estimate(model: Model, settings: Settings, hardware: Hardware, draft: D
         *_loading(model, settings, ranks, checkpoint, loads_in_threads),
         *_caches(settings, ranks, pool_gib, swap_gib),
     ]  # fmt: skip
+    if hardware.is_of_amd and not settings.is_mmap_disabled:
+        # reported twice: a container was killed while loading less than its limit through mmap; not so on CUDA
+        parts.append(_part("pages that ROCm pins", Amount(0.0, 0.05, 1.0).scaled(checkpoint), "mapped files may become anonymous memory when they are copied to the GPU"))  # fmt: skip
     if draft.layers and model.draft and model.draft.pickled_bytes:
         size = model.draft.pickled_bytes / _GB * ranks
         parts.append(

@@ -7,7 +7,7 @@ from gpuwhy.fit.activations import hidden_gib, logits_gib, vllm_peak
 from gpuwhy.fit.amount import GIB, NOTHING, Amount, combined
 from gpuwhy.fit.concluding import OUT_OF_MEMORY, concluded, share_of, weights_check
 from gpuwhy.fit.drafts import tokens_each
-from gpuwhy.fit.graphs import vllm_batches, vllm_graphs
+from gpuwhy.fit.graphs import first_engine_graphs, vllm_batches, vllm_graphs
 from gpuwhy.fit.ground import Ground, opening_parts, weight_parts
 from gpuwhy.fit.measured import told
 from gpuwhy.fit.results import Cache, Check, Estimate, Fraction, Part
@@ -40,7 +40,8 @@ def vllm_estimate(ground: Ground) -> Estimate:
     batches = vllm_batches(chosen.requests, each, chosen.capture_cap) if settings.has_graphs else ()
     if settings.graph_batches and settings.has_graphs:
         batches = settings.graph_batches
-    graphs = told(measured.graphs, vllm_graphs(shape, len(batches)))
+    usual = first_engine_graphs(len(batches)) if release.is_first_engine else vllm_graphs(shape, len(batches))
+    graphs = told(measured.graphs, usual)
     budget = vllm.kv_budget(asked, held, activation + splits, other, graphs, release)
     if settings.kv_cache_bytes:
         budget = Amount.exact(settings.kv_cache_bytes / GIB)
