@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.fit.models import config, write_kimi
 
+from gpuwhy.fit.architecture import read_architecture
 from gpuwhy.fit.inventory import Split, computed_inventory
 from gpuwhy.fit.parallel import Parallel
 from gpuwhy.fit.reading import ModelError, read_model
@@ -215,6 +216,19 @@ def test_a_gguf_file_says_the_widths_of_mla_under_other_names(tmp_path: Path) ->
     assert shape.mla
     assert (shape.mla.nope, shape.mla.rope, shape.mla.value) == (128, 64, 128)
     assert computed_inventory(shape).checkpoint_bytes / 2e9 == pytest.approx(671, rel=0.005)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("stored", [2, 4])
+def test_what_is_stored_in_float32_is_loaded_in_16_bits(folder: Path, dtype: str, stored: int) -> None:
+    """Whatever config.json says of the files: they are as large as they are."""
+    content = {**SHAPE, "torch_dtype": dtype}
+    (folder / "config.json").write_text(json.dumps(content))
+    parameters = computed_inventory(read_architecture(content)).checkpoint_bytes / 2
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"metadata": {"total_size": stored * parameters}, "weight_map": {"a": "b"}}))  # fmt: skip
+    made = read_model(folder).inventory
+    assert sum(group.total_bytes for group in made.groups if group.is_stored) == pytest.approx(2 * parameters)
+    assert made.checkpoint_bytes == pytest.approx(stored * parameters)
 
 
 def test_params_json_of_mistral_stands_in_for_config_json(tmp_path: Path) -> None:

@@ -13,13 +13,14 @@ from msgspec import Struct
 
 from gpuwhy.fit.fields import Fields, Sections
 from gpuwhy.fit.layers import EXPERT_COUNTS, MOST_LAYERS, WIDEST, Layer, expert_count, read_layers
-from gpuwhy.fit.quantization import Quantization, plain_format, read_quantization
+from gpuwhy.fit.quantization import HALF, Quantization, plain_format, read_quantization
 from gpuwhy.fit.states import State, read_state
 from gpuwhy.fit.towers import Tower, read_towers
 from gpuwhy.knowledge import config_defaults
 from gpuwhy.knowledge.model_architectures import normalised
 
 _TEXT_SECTIONS = ("text_config", "llm_config", "language_config", "thinker_config", "language_model_config", "text_model", "llm_cfg")  # fmt: skip
+_LOADED_BYTES = 2
 _PARTS = ("ffn_config", "attn_config", "moe")
 """Of DBRX and MPT, and of Mistral's own params.json."""
 _UNLOADED = ("talker_config", "token2wav_config", "code2wav_config", "speech_lora", "vision_lora")
@@ -114,6 +115,8 @@ class Architecture(Struct, frozen=True, kw_only=True):
     draft_vocabulary: int | None
     target_hidden: int | None
     """Of an EAGLE draft: the width of the model that it drafts for."""
+    is_stored_in_float32: bool
+    """Its files are twice as large as what is loaded."""
     has_unloaded: bool
     """The checkpoint holds parts that no engine loads."""
     missing: tuple[str, ...]
@@ -189,6 +192,10 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
         missing.append("intermediate_size is not known" + (": four times the hidden size is taken" if hidden else ""))
     dtype = plain_format(fields.text("torch_dtype", "dtype")) or plain_format("bfloat16")
     assert dtype is not None  # noqa: S101 - bfloat16 is in the table
+    is_wide = dtype.bytes_each > _LOADED_BYTES
+    if is_wide:
+        # both engines load what is stored in float32 in 16 bits, unless told otherwise
+        dtype = HALF
     holder = whole if "quantization_config" in whole or "compression_config" in whole else text
     quantized = read_quantization(holder, dtype)
     if not quantized.is_quantized and isinstance(quantization, dict):
@@ -245,6 +252,7 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
         rotary_width=0 if has_positions else width,
         draft_vocabulary=fields.count("draft_vocab_size", largest=WIDEST),
         target_hidden=fields.count("target_hidden_size", largest=WIDEST),
+        is_stored_in_float32=is_wide,
         has_unloaded=any(name in whole for name in _UNLOADED),
         missing=tuple(dict.fromkeys(missing)),
     )

@@ -23,6 +23,7 @@ _MADE = (_COPIES, _PADDING)
 _PADDED_TO = 256
 _PADDING_SHARE = 0.04
 _AGREES_WITHIN = 0.005
+_IS_FLOAT32_WITHIN = 0.05
 
 
 _EXPERT_MODULES = ("mlp.experts", "block_sparse_moe.experts", "feed_forward.experts", "mixer.experts", "moe.experts")
@@ -66,6 +67,10 @@ class Inventory(Struct, frozen=True):
     """Of the multi-token prediction layers, which are loaded only to speculate."""
     largest_file_bytes: float = 0.0
     missing: tuple[str, ...] = ()
+    is_plain: bool = False
+    """Nothing of it is quantised: what is stored in float32 is loaded in 16 bits."""
+    is_stored_in_float32: bool = False
+    """As config.json says."""
     has_unloaded: bool = False
     """The checkpoint holds parts that no engine loads: its size says too much."""
 
@@ -100,6 +105,8 @@ def computed_inventory(shape: Architecture) -> Inventory:
         source="computed from the fields of config.json",
         checkpoint_bytes=stored,
         predicting_bytes=shape.predicting_layers * _predicting_layer(shape, by_first[first[-1]] if first else []),
+        is_plain=not shape.quantization.is_quantized,
+        is_stored_in_float32=shape.is_stored_in_float32,
         has_unloaded=shape.has_unloaded,
     )
 
@@ -113,9 +120,7 @@ def scaled_inventory(inventory: Inventory, checkpoint_bytes: float, largest_file
     if not stored or not inventory.groups:
         whole = WeightGroup("all weights", Split.TENSOR, checkpoint_bytes)
         return Inventory((whole,), Amount(0.95, 1.0, 1.25), "the size of the checkpoint alone", checkpoint_bytes, 0.0, largest_file_bytes, ("which weights are sharded is not known: all are taken as sharded",))  # fmt: skip
-    told = checkpoint_bytes
-    candidates = (told, told - inventory.predicting_bytes)
-    wanted = min(candidates, key=lambda size: abs(size - stored))
+    wanted = _loaded_of(checkpoint_bytes, inventory)
     factor = wanted / stored
     if inventory.has_unloaded and factor > 1:
         return msgspec.structs.replace(
@@ -134,6 +139,17 @@ def scaled_inventory(inventory: Inventory, checkpoint_bytes: float, largest_file
     else:
         spread = Amount(0.99, 1.0, 1.015)
     return Inventory(groups, spread, "the size of the checkpoint, divided as config.json describes", checkpoint_bytes, inventory.predicting_bytes, largest_file_bytes, missing)  # fmt: skip
+
+
+def _loaded_of(told: float, inventory: Inventory) -> float:
+    """What is loaded of so many bytes: not the layers of prediction, and half of what is stored in float32."""
+    stored, predicting = inventory.checkpoint_bytes, inventory.predicting_bytes
+    as_told = (told, told - predicting)
+    halved: tuple[float, ...] = (told / 2, told / 2 - predicting) if inventory.is_plain else ()
+    nearest = min((*as_told, *halved), key=lambda size: abs(size - stored))
+    if nearest in as_told or inventory.is_stored_in_float32 or abs(nearest / stored - 1) < _IS_FLOAT32_WITHIN:
+        return nearest
+    return min(as_told, key=lambda size: abs(size - stored))
 
 
 def _times(group: WeightGroup, factor: float) -> WeightGroup:

@@ -138,6 +138,7 @@ def integer_format(bits: int, group: int | None, has_zeros: bool) -> Format:
     return Format(f"int{bits}" + (f" g{group}" if group else ""), bits / 8 + scales)
 
 
+HALF = Format("float16", 2.0)
 FP8 = Format("fp8", 1.0)
 NVFP4 = Format("nvfp4", 0.5 + 1 / 16)
 MXFP4 = Format("mxfp4", 0.5 + 1 / 32)
