@@ -6,6 +6,7 @@ Everything is built by `tests/lab/setup` under `.lab`. What cannot be had withou
 
 from __future__ import annotations
 
+import functools
 import os
 import subprocess
 import sys
@@ -51,12 +52,11 @@ def gpu_host(journal_directory: Path) -> Iterator[GpuHost]:
     `sglang-eagle3.service` was killed by the kernel for want of memory; after it `sglang.service` (nvcc 12.8) and
     `sglang-124.service` (nvcc 12.4) crashed until systemd gave up; `sglang-ok.service` is healthy.
     """
-    with booted("lab-gpu", [*MOUNTS, f"--bind-ro={journal_directory}:{JOURNAL_INSIDE}"]) as host:
+    with booted("lab-gpu", [*MOUNTS, f"--bind-ro={journal_directory}:{JOURNAL_INSIDE}"], hears_kernel=True) as host:
         kill_for_memory(host, "sglang-eagle3.service")
+        host.run("systemctl start sglang.service sglang-124.service sglang-ok.service")
         for unit in ("sglang.service", "sglang-124.service"):
-            host.run(f"systemctl start {unit}")
             host.wait_for_message(unit, GAVE_UP)
-        host.run("systemctl start sglang-ok.service")
         host.wait_for_message("sglang-ok.service", SERVING)
         yield host
 
@@ -68,12 +68,24 @@ def fresh_host() -> Iterator[GpuHost]:
         yield host
 
 
+@pytest.fixture(scope="session")
+def crashing_host() -> Iterator[GpuHost]:
+    """A host on which `sglang.service` crashes until systemd gives up, after the second start."""
+    with booted("lab-crashed", MOUNTS) as host:
+        host.run("sed -i s/^StartLimitBurst=.*/StartLimitBurst=2/ /etc/systemd/system/sglang.service")
+        host.run("systemctl daemon-reload && systemctl start sglang.service")
+        yield host
+
+
 @pytest.fixture
-def crashed_host(fresh_host: GpuHost) -> GpuHost:
-    """A host of its own with `sglang.service` crashed until systemd gave up."""
-    fresh_host.run("systemctl start sglang.service")
-    fresh_host.wait_for_message("sglang.service", GAVE_UP)
-    return fresh_host
+def crashed_host(crashing_host: GpuHost) -> GpuHost:
+    """That host with `sglang.service` given up. A test leaves it as it found it: what it tests is how to change and undo."""
+
+    def is_given_up() -> bool:
+        return crashing_host.show("sglang.service", "ActiveState")["ActiveState"] == "failed"
+
+    wait_for(is_given_up, 60, "systemd gives up")
+    return crashing_host
 
 
 def kill_for_memory(host: GpuHost, unit: str) -> None:
@@ -109,29 +121,30 @@ def journal_host(journal_directory: Path) -> Iterator[GpuHost]:
         yield host
 
 
-@pytest.fixture
-def seed_environment(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a Python text in the seed environment (the real torch and FlashInfer), with only the variables given.
+def run_in_seed(home: Path, program: str, *, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
+    """A Python text in the seed environment (the real torch and FlashInfer), with only the variables given.
 
     The pretended host has eight GPUs of compute capability 12.0, and a torch built for CUDA 12.8.
     """
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": str(home),
+        "FAKE_GPUS": "8x12.0",
+        "FAKE_TORCH_CUDA": "12.8",
+        **variables,
+    }
+    return subprocess.run(
+        [str(LAB / "seed/bin/python"), "-c", program],
+        env=environment,
+        input=stdin,
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
 
-    def run(program: str, *, stdin: str = "", **variables: str) -> subprocess.CompletedProcess[str]:
-        environment = {
-            "PATH": "/usr/bin:/bin",
-            "HOME": str(tmp_path),
-            "FAKE_GPUS": "8x12.0",
-            "FAKE_TORCH_CUDA": "12.8",
-            **variables,
-        }
-        return subprocess.run(
-            [str(LAB / "seed/bin/python"), "-c", program],
-            env=environment,
-            input=stdin,
-            check=False,
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
 
-    return run
+@pytest.fixture
+def seed_environment(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """:func:`run_in_seed` with a home of the test's."""
+    return functools.partial(run_in_seed, tmp_path)

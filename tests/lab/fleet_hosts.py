@@ -53,7 +53,7 @@ Host *
 class Fleet:
     """Hosts that are up. ``names`` are resolved by the ssh configuration ``config``; ``folder`` holds keys and logs."""
 
-    def __init__(self, folder: Path, control: str, patience: int = 3) -> None:
+    def __init__(self, folder: Path, control: str, patience: int = 60) -> None:
         self.folder, self.control, self._patience = folder, control, patience
         self.names: list[str] = []
         self.sshds: dict[str, subprocess.Popen[bytes]] = {}
@@ -72,7 +72,7 @@ class Fleet:
     def config(self) -> Path:
         return self.folder / "config"
 
-    def add(self, name: str, number: int, more: str = "", setup: str = "true", is_known: bool = True, listens: bool = True) -> None:  # fmt: skip
+    def add(self, name: str, number: int, more: str = "", setup: str = "true", is_known: bool = True, listens: bool = True, patience: int | None = None) -> None:  # fmt: skip
         """One more host. ``more`` are lines for its sshd, ``setup`` a shell line that is run in its own mounts before that."""
         space, address = f"{self.control}-{number}", f"10.77.0.{number}"
         self._numbers[name] = number
@@ -101,7 +101,7 @@ class Fleet:
         run(["ip", "-n", space, "link", "set", "lo", "up"])
         if listens:
             self.listen(name, space, [address], more, setup)
-        self.know({name: address}, is_known)
+        self.know({name: address}, is_known, patience)
 
     def add_addresses(self, names: Sequence[str], more: str = "") -> None:
         """One sshd in the control namespace that many names lead to, each by an address of its own."""
@@ -121,13 +121,14 @@ class Fleet:
             ["ip", "netns", "exec", space, "unshare", "--uts", "--mount", "sh", "-c", script], start_new_session=True
         )
 
-    def know(self, addresses: Mapping[str, str], is_right: bool) -> None:
+    def know(self, addresses: Mapping[str, str], is_right: bool, patience: int | None = None) -> None:
         key = (self.folder / ("host_key.pub" if is_right else "other_key.pub")).read_text().rsplit(" ", 1)[0]
         blocks = []
         with (self.folder / "known_hosts").open("a") as known:
             for name, address in addresses.items():
                 known.write(f"{name} {key}\n")
-                blocks.append(f"Host {name}\n  HostName {address}\n  HostKeyAlias {name}\n")
+                limit = f"  ConnectTimeout {patience}\n" if patience else ""
+                blocks.append(f"Host {name}\n  HostName {address}\n  HostKeyAlias {name}\n{limit}")
                 self.names.append(name)
         before = (
             self.config.read_text() if self.config.exists() else SSH.format(folder=self.folder, patience=self._patience)
@@ -194,6 +195,12 @@ class Fleet:
             check=False,
         )
 
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """gpuwhy in the control namespace, which goes on while the test does."""
+        return subprocess.Popen(
+            self.command(*arguments), env=self.environment(), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
     def collectors(self) -> list[int]:
         """Processes on the hosts that are, or start, a collector."""
         return [pid for space in self.namespaces if space != self.control for pid in collectors_in(space)]
@@ -210,7 +217,7 @@ class Fleet:
 
 
 @contextmanager
-def fleet(folder: Path, patience: int = 3) -> Iterator[Fleet]:
+def fleet(folder: Path, patience: int = 60) -> Iterator[Fleet]:
     """A fleet without hosts, taken down at the end together with all that runs in it."""
     made = Fleet(folder, f"gw{secrets.token_hex(3)}", patience)
     try:

@@ -150,10 +150,14 @@ def _leader_of(nspawn: subprocess.Popen[bytes]) -> int | None:
 
 
 @contextmanager
-def booted(name: str, mounts: Sequence[str] = (), machine_id: str | None = None) -> Iterator[GpuHost]:
+def booted(
+    name: str, mounts: Sequence[str] = (), machine_id: str | None = None, *, hears_kernel: bool = False
+) -> Iterator[GpuHost]:
     """Boots a host and yields it when systemd says it is up; powers it off at the end, whatever happened.
 
-    `mounts` are options of systemd-nspawn. Takes one to two seconds.
+    `mounts` are options of systemd-nspawn. `hears_kernel`: the kernel log can be read there. It is the one thing that a
+    host shares with the machine it runs on, so what other hosts and containers did there stands in it too. Takes one to
+    two seconds.
     """
     machine = f"{name}-{os.getpid()}"
     console = LAB / f"{machine}.console"
@@ -162,8 +166,7 @@ def booted(name: str, mounts: Sequence[str] = (), machine_id: str | None = None)
         *("--boot", "--quiet", "--register=no", "--keep-unit", "--private-network", "--volatile=overlay"),
         f"--machine={machine}",
         f"--directory={LAB / 'host'}",
-        # The kernel log is the one thing a host shares with the machine it runs on: as on real hosts, it is readable there.
-        *("--bind=/dev/kmsg", "--capability=CAP_SYSLOG", "--system-call-filter=syslog"),
+        *(["--bind=/dev/kmsg", "--capability=CAP_SYSLOG", "--system-call-filter=syslog"] if hears_kernel else []),
         *mounts,
         *([f"--uuid={machine_id}"] if machine_id else []),
     ]

@@ -68,10 +68,10 @@ def start_gpuwhy(host: GpuHost, arguments: Sequence[str]) -> subprocess.Popen[st
 
 
 def gpuwhy(host: GpuHost, *arguments: str) -> Run:
-    """Runs gpuwhy to its end, at most two minutes."""
+    """Runs gpuwhy to its end, at most five minutes."""
     started = time.monotonic()
     process = start_gpuwhy(host, arguments)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     return Run(process.returncode, out, err, time.monotonic() - started)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.lab.examine import Examined, diagnose_inside, diagnose_over_ssh
 from tests.lab.gpu_host import GpuHost, wait_for
+from tests.patience import BUSY
 
 pytestmark = pytest.mark.lab
 
@@ -139,13 +140,11 @@ def hanging_nvidia_smi(gpu_host: GpuHost) -> Iterator[GpuHost]:
 
 
 @pytest.mark.parametrize("diagnose", [diagnose_over_ssh, diagnose_inside])
-def test_a_hanging_nvidia_smi_costs_at_most_ten_seconds(
-    hanging_nvidia_smi: GpuHost, diagnose: Callable[..., Examined]
-) -> None:
+def test_a_hanging_nvidia_smi_costs_seconds(hanging_nvidia_smi: GpuHost, diagnose: Callable[..., Examined]) -> None:
     host = hanging_nvidia_smi
     processes = host.processes()
     examined = diagnose(host, "--unit", "sglang.service")
-    assert examined.seconds <= 10
+    assert examined.seconds <= 10 * BUSY
     assert examined.first["cause"] == "toolkit-too-old-for-arch"
     wait_for(lambda: host.processes() <= processes, 5, "nvidia-smi and its children ended")
 

@@ -62,7 +62,7 @@ def program(host: GpuHost, user_unit: str) -> str:
 
 
 def primary_of(run: Run) -> str:
-    """The first failure of the incident. What else the kernel's log has is the machine's, which all lab hosts share."""
+    """The first failure of the incident."""
     incident = run.document["incident"]
     return next(str(event) for event in incident["events"] if event["id"] == incident["primary"])
 
@@ -78,12 +78,12 @@ def test_a_unit_of_a_user_is_found_by_root_and_judged(host: GpuHost, user_unit: 
     assert "systemctl --user" in named.out or not named.document["findings"][0].get("remedies")
 
 
-def test_its_owner_finds_it_too_and_learns_why_the_journal_is_hidden(host: GpuHost, user_unit: str) -> None:
+def test_its_owner_finds_it_too(host: GpuHost, user_unit: str) -> None:
     del user_unit
     run = gpuwhy(host, "diagnose", "alice@HOST", "--format", "json")
+    assert run.status == 1, run.err
     assert "vllm.service was examined" in run.notes
-    assert "sudo usermod -aG systemd-journal alice" in run.notes
-    assert "--sudo" in run.notes
+    assert "of-alice" in run.out
 
 
 def test_a_user_s_unit_that_is_not_there_is_answered_with_those_that_are(host: GpuHost, user_unit: str) -> None:
@@ -116,8 +116,9 @@ def test_a_unit_that_appends_to_a_file_is_judged_by_that_file(host: GpuHost) -> 
 
 
 def test_what_was_started_by_hand_is_found_while_it_runs_and_after_its_death(host: GpuHost, tmp_path: Path) -> None:
-    as_account(host, "alice", "sh -c 'nohup /srv/vllm of-nohup 600 > by-hand-vllm.log 2>&1 & sleep 0.5'")
-    pid = as_account(host, "alice", "pgrep -f of-nohup").split()[0]
+    as_account(host, "alice", "sh -c 'nohup /srv/vllm of-nohup 600 > by-hand-vllm.log 2>&1 &'")
+    wait_for(lambda: "loading" in host.run("cat /home/alice/by-hand-vllm.log", check=False).stdout, 20, "it runs")
+    pid = as_account(host, "alice", "pgrep -f '^/usr/bin/python3 /srv/vllm of-nohup'").split()[0]
     assert gpuwhy(host, "collect", "HOST", "--unit", f"pid:{pid}", "-o", str(tmp_path / "x.gpuwhy")).status == 0
     taken = snapshot.read(tmp_path / "x.gpuwhy")
     (log,) = snapshot.service_logs(taken)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,10 +11,10 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.lab.conftest import MOUNTS
 from tests.lab.fixing import answered, cut, gpuwhy, start_gpuwhy
-from tests.lab.gpu_host import GAVE_UP, SERVING, GpuHost, booted, wait_for
+from tests.lab.gpu_host import SERVING, GpuHost, wait_for
 from tests.lab.reaching import add_account, as_account
+from tests.patience import BUSY
 
 from gpuwhy.model.remedy import Remedy
 from gpuwhy.remedies import Setting
@@ -30,16 +29,12 @@ UNIT = "sglang.service"
 GATE = "RuntimeError: FlashInfer requires GPUs with sm75 or higher"
 DROP_IN = f"/etc/systemd/system/{UNIT}.d/50-gpuwhy-FLASHINFER_CUDA_ARCH_LIST.conf"
 REMEDY = "FLASHINFER_CUDA_ARCH_LIST=12.0a"
-MOST_SECONDS_BEYOND_THE_START = 30.0
+MOST_SECONDS_BEYOND_THE_START = 30.0 * BUSY
 
 
-@pytest.fixture(scope="module")
-def host() -> Iterator[GpuHost]:
-    """A host with the crashed service. Each test leaves it as it found it: that is what is tested."""
-    with booted("lab-fix", MOUNTS) as started:
-        started.run(f"systemctl start {UNIT}")
-        started.wait_for_message(UNIT, GAVE_UP)
-        yield started
+@pytest.fixture
+def host(crashed_host: GpuHost) -> GpuHost:
+    return crashed_host
 
 
 def is_given_up(host: GpuHost) -> bool:
@@ -77,14 +72,15 @@ def spoilt(host: GpuHost, spoil: str, mend: str) -> Iterator[None]:
 
 
 def test_a_crash_loop_is_fixed_with_one_command_and_undone_with_another(host: GpuHost) -> None:
-    before = configuration(host)
+    kept = "find /var/lib/gpuwhy"
+    before, records = configuration(host), host.run(kept, check=False).stdout
     shown = gpuwhy(host, "fix", host.ssh_destination, "--unit", UNIT, "--remedy", REMEDY)
     assert shown.returncode == 1, shown.stderr
     assert f"+++ {DROP_IN}" in shown.stdout
     assert '+Environment="FLASHINFER_CUDA_ARCH_LIST=12.0a"' in shown.stdout
     assert f"systemctl restart {UNIT}" in shown.stdout
     assert configuration(host) == before
-    assert host.run("ls /var/lib/gpuwhy", check=False).returncode != 0
+    assert host.run(kept, check=False).stdout == records
 
     crashes = host.journal(UNIT).count(GATE)
     begun = time.monotonic()
@@ -96,10 +92,8 @@ def test_a_crash_loop_is_fixed_with_one_command_and_undone_with_another(host: Gp
     assert SERVING in host.journal(UNIT)
     assert host.journal(UNIT).count(GATE) == crashes
     start = life_of(host)
-    load = os.getloadavg()[0] / (os.cpu_count() or 1)
-    print(f"\nfix: {took:.1f} s, of which the service's own start {start:.1f} s; load {load:.1f} a core")
-    # on a machine that does other work too, everything takes as many times longer
-    assert took - start < MOST_SECONDS_BEYOND_THE_START * max(1.0, load)
+    print(f"\nfix: {took:.1f} s, of which the service's own start {start:.1f} s")
+    assert took - start < MOST_SECONDS_BEYOND_THE_START
 
     assert host.run("grep -r hf_Lab /var/lib/gpuwhy /etc/systemd/system/*.d", check=False).returncode == 1
     change = last_change(host)

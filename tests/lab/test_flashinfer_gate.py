@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from tests.lab.conftest import run_in_seed
 from tests.lab.gpu_host import LAB
 
 pytestmark = pytest.mark.lab
 
-Seed = Callable[..., "subprocess.CompletedProcess[str]"]
+Done = subprocess.CompletedProcess[str]
 
 TRY_EACH = """
 import json, os, subprocess, sys, tempfile
@@ -48,47 +50,7 @@ TOO_MANY = "ValueError: too many values to unpack (expected 2)"
 NOT_ENOUGH = "ValueError: not enough values to unpack (expected 2, got 1)"
 SM12 = "RuntimeError: SM 12.x requires CUDA >= 12.9"
 
-
-def try_each(seed: Seed, toolkit: str) -> dict[str, dict[str, str]]:
-    done = seed(TRY_EACH, stdin=json.dumps(VALUES), CUDA_HOME=str(LAB / toolkit))
-    assert done.returncode == 0, done.stderr
-    outcomes: dict[str, dict[str, str]] = json.loads(done.stdout)
-    return outcomes
-
-
-def test_values_of_the_architecture_list_with_nvcc_12_8(seed_environment: Seed) -> None:
-    assert try_each(seed_environment, "cuda-12.8") == {
-        "12.0a": {"at": "accepted", "says": "-gencode=arch=compute_120a,code=sm_120a"},
-        "12.0": {"at": "import", "says": SM12},
-        "12.0f": {"at": "compiler", "says": "nvcc fatal   : Unsupported gpu architecture 'compute_120f'"},
-        "12.0 9.0": {"at": "import", "says": SM12},
-        "12.0;9.0": {"at": "import", "says": TOO_MANY},
-        "12.0a,9.0a": {"at": "import", "says": TOO_MANY},
-        "120": {"at": "import", "says": NOT_ENOUGH},
-        "sm_120": {"at": "import", "says": NOT_ENOUGH},
-        "": {"at": "import", "says": NOT_ENOUGH},
-        "12.0+PTX": {"at": "compiler", "says": "nvcc fatal   : Unsupported gpu architecture 'compute_120+PTX'"},
-        # Accepted, and of no use: code that a GPU of compute capability 12.0 cannot run.
-        "9.0": {"at": "accepted", "says": "-gencode=arch=compute_90a,code=sm_90a"},
-        "7.0": {"at": "gate", "says": "RuntimeError: FlashInfer requires GPUs with sm75 or higher"},
-    }
-
-
-def test_no_value_gets_past_the_real_nvcc_12_4(seed_environment: Seed) -> None:
-    outcomes = try_each(seed_environment, "cuda-12.4")
-    assert not [value for value, outcome in outcomes.items() if outcome["at"] == "accepted"]
-    refusal = {"at": "compiler", "says": "nvcc fatal   : Unknown option '--compress-mode=size'"}
-    assert outcomes["12.0a"] == outcomes["12.0f"] == outcomes["9.0"] == refusal
-
-
-@pytest.mark.parametrize(
-    ("value", "says"), [("12.0", SM12), ("12.0;9.0", TOO_MANY), ("120", NOT_ENOUGH)], ids=["12.0", "12.0;9.0", "120"]
-)
-def test_a_bad_list_ends_the_import_itself(seed_environment: Seed, value: str, says: str) -> None:
-    done = seed_environment("import flashinfer", CUDA_HOME=str(LAB / "cuda-12.8"), FLASHINFER_CUDA_ARCH_LIST=value)
-    assert done.returncode == 1
-    assert done.stderr.rstrip().endswith(says)
-
+BAD_LISTS = {"12.0": SM12, "12.0;9.0": TOO_MANY, "120": NOT_ENOUGH}
 
 SAMPLE = """
 import logging
@@ -114,18 +76,80 @@ SAME_MESSAGE: dict[str, tuple[dict[str, Any], str]] = {
     "an old GPU in the list": ({"CUDA_HOME": str(LAB / "cuda-12.8"), "FLASHINFER_CUDA_ARCH_LIST": "7.0"}, ""),
 }
 
+Runs = dict[str, "Future[Done]"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runs]:
+    """Every program of this file, started two at a time: each imports FlashInfer, and that is most of what it does."""
+    nvcc128 = {"CUDA_HOME": str(LAB / "cuda-12.8")}
+    with ThreadPoolExecutor(2) as pool:
+
+        def start(program: str, stdin: str = "", **variables: str) -> Future[Done]:
+            return pool.submit(run_in_seed, tmp_path_factory.mktemp("home"), program, stdin=stdin, **variables)
+
+        started = {
+            toolkit: start(TRY_EACH, json.dumps(VALUES), CUDA_HOME=str(LAB / toolkit))
+            for toolkit in ("cuda-12.8", "cuda-12.4")
+        }
+        for value in BAD_LISTS:
+            started[f"import with {value}"] = start("import flashinfer", FLASHINFER_CUDA_ARCH_LIST=value, **nvcc128)
+        for situation, (variables, _) in SAME_MESSAGE.items():
+            started[situation] = start(SAMPLE, **variables)
+        started["a mixed host"] = start(SAMPLE, FAKE_GPUS="4x9.0,4x12.0", **nvcc128)
+        yield started
+
+
+def tried(runs: Runs, toolkit: str) -> dict[str, dict[str, str]]:
+    done = runs[toolkit].result()
+    assert done.returncode == 0, done.stderr
+    outcomes: dict[str, dict[str, str]] = json.loads(done.stdout)
+    return outcomes
+
+
+def test_values_of_the_architecture_list_with_nvcc_12_8(runs: Runs) -> None:
+    assert tried(runs, "cuda-12.8") == {
+        "12.0a": {"at": "accepted", "says": "-gencode=arch=compute_120a,code=sm_120a"},
+        "12.0": {"at": "import", "says": SM12},
+        "12.0f": {"at": "compiler", "says": "nvcc fatal   : Unsupported gpu architecture 'compute_120f'"},
+        "12.0 9.0": {"at": "import", "says": SM12},
+        "12.0;9.0": {"at": "import", "says": TOO_MANY},
+        "12.0a,9.0a": {"at": "import", "says": TOO_MANY},
+        "120": {"at": "import", "says": NOT_ENOUGH},
+        "sm_120": {"at": "import", "says": NOT_ENOUGH},
+        "": {"at": "import", "says": NOT_ENOUGH},
+        "12.0+PTX": {"at": "compiler", "says": "nvcc fatal   : Unsupported gpu architecture 'compute_120+PTX'"},
+        # Accepted, and of no use: code that a GPU of compute capability 12.0 cannot run.
+        "9.0": {"at": "accepted", "says": "-gencode=arch=compute_90a,code=sm_90a"},
+        "7.0": {"at": "gate", "says": "RuntimeError: FlashInfer requires GPUs with sm75 or higher"},
+    }
+
+
+def test_no_value_gets_past_the_real_nvcc_12_4(runs: Runs) -> None:
+    outcomes = tried(runs, "cuda-12.4")
+    assert not [value for value, outcome in outcomes.items() if outcome["at"] == "accepted"]
+    refusal = {"at": "compiler", "says": "nvcc fatal   : Unknown option '--compress-mode=size'"}
+    assert outcomes["12.0a"] == outcomes["12.0f"] == outcomes["9.0"] == refusal
+
+
+@pytest.mark.parametrize("value", BAD_LISTS)
+def test_a_bad_list_ends_the_import_itself(runs: Runs, value: str) -> None:
+    done, says = runs[f"import with {value}"].result(), BAD_LISTS[value]
+    assert done.returncode == 1
+    assert done.stderr.rstrip().endswith(says)
+
 
 @pytest.mark.parametrize("situation", SAME_MESSAGE)
-def test_one_message_of_many_causes(seed_environment: Seed, situation: str) -> None:
-    variables, warning = SAME_MESSAGE[situation]
-    done = seed_environment(SAMPLE, **variables)
+def test_one_message_of_many_causes(runs: Runs, situation: str) -> None:
+    _, warning = SAME_MESSAGE[situation]
+    done = runs[situation].result()
     assert done.stderr.rstrip().endswith(GATE)
     warnings = [line for line in done.stderr.splitlines() if line.startswith("Failed to get device capability")]
     assert set(warnings) == ({warning} if warning else set())
 
 
-def test_a_mixed_host_passes_the_gate_without_code_for_the_newer_gpus(seed_environment: Seed) -> None:
-    done = seed_environment(SAMPLE, CUDA_HOME=str(LAB / "cuda-12.8"), FAKE_GPUS="4x9.0,4x12.0")
+def test_a_mixed_host_passes_the_gate_without_code_for_the_newer_gpus(runs: Runs) -> None:
+    done = runs["a mixed host"].result()
     assert done.returncode == 0
     assert done.stdout.strip() == "[(9, '0a')]"
 

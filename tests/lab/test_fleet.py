@@ -31,7 +31,7 @@ BROKEN = {
     "gpu016": "timed out",
 }
 
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
         for number, name in enumerate(HEALTHY, start=1):
             made.add(name, number)
         made.add("gpu011", 11, listens=False)
-        made.add("gpu012", 12)
+        made.add("gpu012", 12, patience=3)
         made.add("gpu013", 13, setup=without_python())
         made.add("gpu014", 14, is_known=False)
         made.add("gpu015", 15, more=HALF)
@@ -70,10 +70,13 @@ def statuses(folder: Path) -> dict[str, str]:
 
 
 def test_the_broken_ones_are_rows_and_stop_no_other(hosts: Fleet, tmp_path: Path) -> None:
-    out = tmp_path / "fleet"
-    ended = hosts.gpuwhy("fleet", "collect", "gpu[001-016]", "-o", str(out), "--timeout", "40", "--deadline", "20")
+    out, silent = tmp_path / "fleet", tmp_path / "silent"
+    # one that says nothing is given up when its time is over; the others have all the time that a busy machine needs
+    beside = hosts.start("fleet", "collect", "gpu016", "-o", str(silent), "--timeout", "8", "--deadline", "4")
+    ended = hosts.gpuwhy("fleet", "collect", "gpu[001-015]", "-o", str(out), "--timeout", "120", "--deadline", "60")
     assert ended.returncode == 0, ended.stderr
-    assert statuses(out) == {**dict.fromkeys(HEALTHY, "ok"), **BROKEN}, ended.stderr
+    assert beside.wait(60) == 3
+    assert {**statuses(out), **statuses(silent)} == {**dict.fromkeys(HEALTHY, "ok"), **BROKEN}, ended.stderr
     assert snapshots(out) == set(HEALTHY)
     found = rows(out)
     assert "nothing listens on its SSH port" in found["gpu011"].reason
@@ -82,8 +85,7 @@ def test_the_broken_ones_are_rows_and_stop_no_other(hosts: Fleet, tmp_path: Path
     assert "host key is not the one known" in found["gpu014"].reason
     assert "probes came, not the end" in found["gpu015"].reason
     assert found["gpu015"].file
-    assert "16 nodes: 10 ok" in ended.stderr
-    assert "slowest gpu016" in ended.stderr
+    assert "15 nodes: 10 ok" in ended.stderr
     wait_for(lambda: not hosts.collectors(), 20, "no collector is left on any host")
 
 
@@ -91,28 +93,14 @@ def test_a_client_that_is_killed_leaves_no_orphan_and_its_run_goes_on_where_it_w
     hosts: Fleet, tmp_path: Path
 ) -> None:
     out = tmp_path / "fleet"
-    arguments = [
-        "fleet",
-        "collect",
-        "gpu[001-010]",
-        "-o",
-        str(out),
-        "--timeout",
-        "40",
-        "--deadline",
-        "20",
-        "--concurrency",
-        "2",
-    ]
-    process = subprocess.Popen(
-        hosts.command(*arguments), env=hosts.environment(), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    arguments = ["fleet", "collect", "gpu[001-006]", "-o", str(out), "--timeout", "300", "--deadline", "60", "--concurrency", "1"]  # fmt: skip
+    process = hosts.start(*arguments)
     index = out / "index.sqlite"
-    wait_for(lambda: index.exists() and len(rows(out)) >= 3, 90, "some nodes are there")
+    wait_for(lambda: index.exists() and len(rows(out)) >= 2, 90, "some nodes are there")
     process.kill()
     process.wait()
     before = rows(out)
-    assert 3 <= len(before) < 10
+    assert 2 <= len(before) < 6
     # their ssh ends with its input and output gone, and the collectors with their connections
     wait_for(lambda: not hosts.collectors(), 45, "no collector is left on any host")
 
@@ -121,7 +109,7 @@ def test_a_client_that_is_killed_leaves_no_orphan_and_its_run_goes_on_where_it_w
     assert "--resume" in refused.stderr
     again = hosts.gpuwhy(*arguments, "--resume")
     assert again.returncode == 0, again.stderr
-    assert snapshots(out) == set(HEALTHY)
+    assert snapshots(out) == set(HEALTHY[:6])
     after = rows(out)
     assert all(after[name] == before[name] for name in before), "those that were whole are not asked again"
     assert f"{len(before)} were there already" in again.stderr
@@ -129,14 +117,12 @@ def test_a_client_that_is_killed_leaves_no_orphan_and_its_run_goes_on_where_it_w
 
 def test_a_host_that_is_cut_off_ends_its_collector_by_itself(hosts: Fleet, tmp_path: Path) -> None:
     out = tmp_path / "fleet"
-    arguments = ["fleet", "collect", "gpu010", "-o", str(out), "--timeout", "6", "--deadline", "6"]
-    process = subprocess.Popen(
-        hosts.command(*arguments), env=hosts.environment(), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+    arguments = ["fleet", "collect", "gpu010", "-o", str(out), "--timeout", "10", "--deadline", "10"]
+    process = hosts.start(*arguments)
     wait_for(lambda: bool(hosts.collectors()), 20, "the collector runs")
     hosts.link("gpu010", "down")
     try:
-        assert process.wait(60) == 3 or statuses(out) == {"gpu010": "partial"}
+        assert process.wait(300) == 3 or statuses(out) == {"gpu010": "partial"}
         assert statuses(out)["gpu010"] in ("unreachable", "timed out", "partial")
         wait_for(lambda: not hosts.collectors(), 20, "no collector is left, though nobody told it that we are gone")
     finally:
@@ -154,7 +140,7 @@ def test_an_interrupt_ends_the_run_and_keeps_what_came(hosts: Fleet, tmp_path: P
     index = out / "index.sqlite"
     wait_for(lambda: index.exists() and len(rows(out)) == 3, 60, "the good ones are there")
     process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=20)
+    _, said = process.communicate(timeout=100)
     assert process.returncode == 130
     assert b"Traceback" not in said
     assert set(statuses(out).values()) == {"ok"}
@@ -238,7 +224,7 @@ def test_slurm_by_partition_and_beside_a_job(slurm: SlurmCluster, tmp_path: Path
         slurm.inside("salloc", "--no-shell", "--nodelist=n2,n3", "--nodes=2", "--ntasks=4", "--job-name=lab"),
         env=slurm.environment, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    assert allocation.wait(30) == 0
+    assert allocation.wait(150) == 0
     job = slurm.run("squeue", "--noheader", "--name=lab", "--format=%A").stdout.strip()
     try:
         beside = on(slurm)(
@@ -276,22 +262,23 @@ def test_slurm_carries_megabytes_of_three_nodes_at_once_unharmed(slurm: SlurmClu
 
 def test_a_slurm_node_that_dies_meanwhile_stops_no_other(slurm: SlurmCluster, tmp_path: Path) -> None:
     out = tmp_path / "fleet"
-    arguments = ["fleet", "collect", "--slurm", "-o", str(out), "--timeout", "8", "--deadline", "5"]
+    arguments = ["fleet", "collect", "--slurm", "-o", str(out), "--timeout", "10", "--deadline", "8"]
     process = subprocess.Popen(
         slurm.inside(sys.executable, "-m", "gpuwhy", *arguments), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env={**slurm.environment, "PYTHONPATH": str(ROOT / "src")},
     )  # fmt: skip
     wait_for(lambda: len(slurm.collectors()) >= 3, 30, "collectors run")
     slurm.lose("n3")
-    process.wait(60)
+    process.wait(300)
     assert {name: status for name, status in statuses(out).items() if name in ("n1", "n2")} == {"n1": "ok", "n2": "ok"}
     assert statuses(out)["n3"] in ("unreachable", "timed out", "failed", "partial")
     assert rows(out)["n3"].reason
 
 
+@pytest.mark.soak  # it ends when its life is over, as tests/collector/test_once.py shows in seconds
 def test_slurm_leaves_nothing_on_a_node_when_its_client_is_killed(slurm: SlurmCluster, tmp_path: Path) -> None:
     out = tmp_path / "fleet"
-    arguments = ["fleet", "collect", "n[1-2]", "--slurm", "-o", str(out), "--timeout", "3", "--deadline", "2"]
+    arguments = ["fleet", "collect", "n[1-2]", "--slurm", "-o", str(out), "--timeout", "6", "--deadline", "5"]
     process = subprocess.Popen(
         slurm.inside(sys.executable, "-m", "gpuwhy", *arguments), stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env={**slurm.environment, "PYTHONPATH": str(ROOT / "src")},

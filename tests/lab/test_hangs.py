@@ -41,7 +41,7 @@ os.kill(os.getpid(), signal.SIGSTOP)
 time.sleep(600)
 """
 
-WAITER = "import sys; from filelock import FileLock; FileLock(sys.argv[1], thread_local=False).acquire()\n"
+WAITER = "import sys; from filelock import FileLock; open('/run/waits', 'w'); FileLock(sys.argv[1], thread_local=False).acquire()\n"
 
 BATON_WAITER = """
 import importlib.util, sys
@@ -81,7 +81,9 @@ def held(host: GpuHost) -> tuple[int, int]:
     """The holder of a lock of FlashInfer's cache, stopped, and a service that waits for it."""
     holder = start(host, "holder.service", "holder", LOCK)
     wait_for(lambda: state_of(host, holder) == "T", 20, "the holder is stopped")
-    return holder, start(host, "vllm.service", "waiter", LOCK)
+    waiter = start(host, "vllm.service", "waiter", LOCK)
+    wait_for(lambda: host.run("test -e /run/waits", check=False).returncode == 0, 20, "the waiter waits")
+    return holder, waiter
 
 
 def test_a_service_behind_a_held_lock_by_its_process_over_ssh(host: GpuHost, held: tuple[int, int]) -> None:
@@ -161,7 +163,7 @@ def test_a_meeting_point_that_never_answers(host: GpuHost) -> None:
 def test_a_silent_server_without_work_is_no_failure(host: GpuHost, monkeypatch: pytest.MonkeyPatch) -> None:
     start(host, "server.service", "server")
     wait_for(lambda: ":30000" in host.run("ss -tln").stdout, 20, "it listens")
-    time.sleep(0.6)
+    time.sleep(0.6)  # it is silent for longer than that from here on
     diagnosis = examined_unit(host, "server.service", monkeypatch, 0.5)
     assert diagnosis.waiting is not None
     assert (diagnosis.waiting.state, diagnosis.waiting.what) == ("idle", "requests")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.lab.conftest import MOUNTS
 from tests.lab.fixing import gpuwhy
-from tests.lab.gpu_host import GAVE_UP, GpuHost, booted
+from tests.lab.gpu_host import GpuHost
 from tests.mcp.talking import Call, served, talk_over_http
 
 pytestmark = pytest.mark.lab
@@ -17,20 +15,13 @@ UNIT = "sglang.service"
 REMEDY = "FLASHINFER_CUDA_ARCH_LIST=12.0a"
 
 
-@pytest.fixture(scope="module")
-def host() -> Iterator[GpuHost]:
-    with booted("lab-mcp", MOUNTS) as started:
-        started.run(f"systemctl start {UNIT}")
-        started.wait_for_message(UNIT, GAVE_UP)
-        yield started
-
-
 def test_from_the_diagnosis_to_the_running_service(
-    host: GpuHost, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+    crashed_host: GpuHost, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    host = crashed_host
     monkeypatch.setenv("GPUWHY_SSH_OPTIONS", host.ssh_options)
     place = {"where": host.ssh_destination, "unit": UNIT}
-    with served(["--folder", str(tmp_path), "--allow", host.ssh_destination, "--allow-apply", "--timeout", "120"]) as (
+    with served(["--folder", str(tmp_path), "--allow", host.ssh_destination, "--allow-apply", "--timeout", "300"]) as (
         url,
         token,
     ):

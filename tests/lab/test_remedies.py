@@ -25,9 +25,9 @@ def test_a_remedy_cures_and_its_undo_brings_the_failure_back(
     for step in ("sglang.service.d/", "daemon-reload", "reset-failed", "restart"):
         assert step in commands
 
-    crashes = crashed_host.journal(UNIT).count(GATE)
+    crashes, served = crashed_host.journal(UNIT).count(GATE), crashed_host.journal(UNIT).count(SERVING)
     crashed_host.run(f"set -e\n{commands}")
-    crashed_host.wait_for_message(UNIT, SERVING)
+    wait_for(lambda: crashed_host.journal(UNIT).count(SERVING) > served, 120, "it serves")
     assert crashed_host.journal(UNIT).count(GATE) == crashes
     assert crashed_host.show(UNIT, "ActiveState")["ActiveState"] == "active"
     crashed_host.run("set -e\n" + "\n".join(remedy["check"]))
@@ -37,18 +37,22 @@ def test_a_remedy_cures_and_its_undo_brings_the_failure_back(
     assert crashed_host.show(UNIT, "DropInPaths")["DropInPaths"] == ""
 
 
-@pytest.mark.parametrize(
-    ("unit", "value", "outcome"),
-    [
-        ("sglang.service", "12.0a", SERVING),
-        ("sglang.service", "12.0", "RuntimeError: SM 12.x requires CUDA >= 12.9"),
-        ("sglang.service", "12.0f", "nvcc fatal   : Unsupported gpu architecture 'compute_120f'"),
-        ("sglang.service", "12.0a;9.0a", "ValueError: too many values to unpack (expected 2)"),
-        ("sglang-124.service", "12.0a", "nvcc fatal   : Unknown option '--compress-mode=size'"),
-    ],
-)
-def test_the_service_itself_shows_which_values_help(fresh_host: GpuHost, unit: str, value: str, outcome: str) -> None:
-    setting = f'[Service]\nEnvironment="FLASHINFER_CUDA_ARCH_LIST={value}"\nRestart=no\n'
-    fresh_host.write(f"/etc/systemd/system/{unit}.d/lab.conf", setting)
-    fresh_host.run(f"systemctl daemon-reload && systemctl start {unit}")
-    fresh_host.wait_for_message(unit, outcome)
+OUTCOMES = [
+    ("sglang", "12.0a", SERVING),
+    ("sglang", "12.0", "RuntimeError: SM 12.x requires CUDA >= 12.9"),
+    ("sglang", "12.0f", "nvcc fatal   : Unsupported gpu architecture 'compute_120f'"),
+    ("sglang", "12.0a;9.0a", "ValueError: too many values to unpack (expected 2)"),
+    ("sglang-124", "12.0a", "nvcc fatal   : Unknown option '--compress-mode=size'"),
+]
+
+
+def test_the_service_itself_shows_which_values_help(fresh_host: GpuHost) -> None:
+    """The same service once for each value, all of them at once."""
+    units = [f"{name}-{number}.service" for number, (name, _, _) in enumerate(OUTCOMES)]
+    for unit, (name, value, _) in zip(units, OUTCOMES, strict=True):
+        setting = f'[Service]\nEnvironment="FLASHINFER_CUDA_ARCH_LIST={value}"\nStateDirectory={unit}\nEnvironment=HOME=/var/lib/{unit}\nRestart=no\n'  # fmt: skip
+        fresh_host.run(f"cp /etc/systemd/system/{name}.service /etc/systemd/system/{unit}")
+        fresh_host.write(f"/etc/systemd/system/{unit}.d/lab.conf", setting)
+    fresh_host.run(f"systemctl daemon-reload && systemctl start {' '.join(units)}")
+    for unit, (_, _, outcome) in zip(units, OUTCOMES, strict=True):
+        fresh_host.wait_for_message(unit, outcome)
