@@ -174,9 +174,10 @@ def test_the_failure_of_the_unit_is_what_is_asked_for(folder: Path) -> None:
     entries = [[100.0 + number, 7, "python", 3, "stdout", line] for number, line in enumerate(lines)]
     fields = ["time", "pid", "process", "priority", "origin", "text"]
     journal = Probe(name="journal", status="ok", value={"unit": "engine.service", "fields": fields, "entries": entries})
-    answer = trace_of(CountingHost(folder), journal, unit="engine.service", follow=("engine",))
-    assert answer.guard is not None
-    assert str(answer.guard.spot.line) == "6"
+    for unit in ("engine.service", "engine"):  # as systemd calls it, and as people do
+        answer = trace_of(CountingHost(folder), journal, unit=unit, follow=("engine",))
+        assert answer.guard is not None
+        assert str(answer.guard.spot.line) == "6"
     with pytest.raises(QuestionError, match="no Python exception"):
         trace_of(CountingHost(folder), unit="engine.service", follow=("engine",))
 

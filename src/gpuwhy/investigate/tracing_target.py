@@ -10,7 +10,7 @@ What is not here and was not searched is never said to hold nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -19,6 +19,7 @@ from gpuwhy.diagnosis import completed
 from gpuwhy.investigate.examined_service import expect_unit
 from gpuwhy.investigate.failing_condition import exception_of
 from gpuwhy.investigate.installed_files import Clock
+from gpuwhy.investigate.replay_facts import replayable
 from gpuwhy.investigate.source import Questioner
 from gpuwhy.investigate.tracing_cache import FetchedFiles
 from gpuwhy.investigate.tracing_files import TargetFiles, needed_of
@@ -38,11 +39,12 @@ from gpuwhy.source import Cache, Root, Trace
 from gpuwhy.source.absence import reads_of
 from gpuwhy.source.answering import Asked
 from gpuwhy.source.answers import Absence, Fetched, Moved, Scope
-from gpuwhy.source.asking import QuestionError, exceptions_in, question_of, roots_of
+from gpuwhy.source.asking import QuestionError, exceptions_in, question_of, roots_of, too_few
 from gpuwhy.source.moved import where_is
 from gpuwhy.source.places import PLACE, SYMBOL, below_packages
 from gpuwhy.source.replay import Replay, Returned, replay
 from gpuwhy.source.replay.trees_source import TreesSource
+from gpuwhy.source.seen_in_log import seen_in
 from gpuwhy.source.texts_asking import LogPlaces, places_of
 from gpuwhy.source.tracing import FOLLOWED, Question, trace
 from gpuwhy.source.trees import Trees, uncollected
@@ -192,13 +194,17 @@ class _Tracing:
             if raised is not None
             else question_of(asked.question, asked.call, asked.number - 1, self._followed())
         )
-        found = trace(self.roots, question, self.cache, self._first)
-        return found, not found.problem
+        logs = self._told() if raised is not None else ()
+        found = trace(self.roots, question, self.cache, lambda first: self._first(seen_in(first, logs)))
+        return seen_in(found, logs), not found.problem
 
     def _first(self, found: Trace) -> None:
         if self.on_first is not None:
             on_first, self.on_first = self.on_first, None
             on_first(found)
+
+    def _told(self) -> Sequence[Log]:
+        return [open_log(self.asked.log)] if self.asked.log is not None else self._logs()
 
     def _until_settled(self, work: Callable[[], tuple[Answer, bool]]) -> tuple[Answer, bool]:
         while True:
@@ -223,19 +229,23 @@ class _Tracing:
         from gpuwhy.investigate.collected_logs import collected_logs
         from gpuwhy.investigate.log_files import log_files
 
+        return [*collected_logs(self.snapshot, self._unit()), *log_files(self.snapshot)]
+
+    def _unit(self) -> str:
+        """As the logs call it: ``sglang.service`` where ``sglang`` was asked for."""
         journal = self.snapshot.value("journal")
         unit = str(journal.get("unit", "")) if isinstance(journal, dict) else ""
-        return [*collected_logs(self.snapshot, unit or self.wish.unit), *log_files(self.snapshot)]
+        return unit or self.wish.unit
 
     def _raised(self) -> RaisedException:
         number = self.asked.number
         if self.asked.log is not None:
             found = exceptions_in(self.asked.log)
             if number > len(found):
-                raise QuestionError(f"{self.asked.log}: it has {len(found)} exceptions with frames")
+                raise QuestionError(f"{self.asked.log}: {too_few(len(found))}")
             return found[number - 1]
         logs = self._logs()
-        incident = find_incidents(logs, self.wish.unit)
+        incident = find_incidents(logs, self._unit())
         raised = exception_of(incident)
         others = [each for event in incident.events for each in event.exceptions if each.frames]
         if number > 1 and number <= len(others):
@@ -325,7 +335,8 @@ class _Tracing:
         follow = {*FOLLOWED, *self._followed()}
         trees = Trees(self.roots, lambda package: package in follow, self.cache)
         folders = {name: package.folder for name, package in self.remote.items()}
-        facts = completed(facts_of(self.snapshot).merged(self.wish.facts))
+        # what --facts gives is in the replay's words already; what was collected is put into them
+        facts = replayable(completed(facts_of(self.snapshot))).merged(self.wish.facts)
         found = replay(TreesSource(trees, folders), self.asked.question, facts)
         return found, isinstance(found.outcome, Returned)
 

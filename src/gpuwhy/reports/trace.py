@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from gpuwhy.reports.neutral import plain
-from gpuwhy.source.answers import Guard, ReadPackage, Requirement, Scope, Spot, Step, Swallow, Switch, Trace
+from gpuwhy.source.answers import Guard, ReadPackage, Requirement, Scope, SeenLine, Spot, Step, Swallow, Switch, Trace
 
 HEADING, ANSWER, NOTE, QUOTE, SWALLOWED = "heading", "answer", "note", "quote", "swallowed"
 _KINDS = {"environment": "env", "flag": "flag", "field": "config", "subprocess": "command", "file": "file", "external": "external"}  # fmt: skip
@@ -124,6 +124,8 @@ def _swallow(swallow: Swallow, verbose: bool) -> Iterator[Line]:
         yield f"    leaves out: {_cut(swallow.skips)}", ""
     for log in swallow.logs:
         yield f"    prints ({log.level}): {_cut(log.message.shown)}", ""
+        for line in log.seen:
+            yield f"        in the log: {_seen(line)}", ""
         if log.silenced_by:
             yield (
                 f"        not printed where {', '.join(f'{spot.path}:{spot.line}' for spot in log.silenced_by)} has raised the logger's level: its absence proves nothing",
@@ -145,6 +147,12 @@ def _swallow(swallow: Swallow, verbose: bool) -> Iterator[Line]:
         yield f"    may also hide what fails in: {_cut('; '.join(shown))}", NOTE
     if swallow.more:
         yield f"    {swallow.more} more below this handler are not listed", NOTE
+
+
+def _seen(line: SeenLine) -> str:
+    times = f" ({line.times} times)" if line.times > 1 else ""
+    raised = f"   raised at {line.raised_at.path}:{line.raised_at.line}" if line.raised_at else ""
+    return f"{line.log}:{line.line}{times} {_cut(line.text)}{raised}"
 
 
 def _switches(switches: tuple[Switch, ...], verbose: bool) -> Iterator[Line]:

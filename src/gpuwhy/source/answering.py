@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
+from gpuwhy.logs import open_log
+from gpuwhy.model.event import Log
 from gpuwhy.source import places
 from gpuwhy.source.absence import reads_of
 from gpuwhy.source.answers import Absence, Moved, Trace
-from gpuwhy.source.asking import QuestionError, exceptions_in, question_of, roots_of
+from gpuwhy.source.asking import QuestionError, exceptions_of, question_of, roots_of, too_few
 from gpuwhy.source.cache import Cache
 from gpuwhy.source.moved import where_is
 from gpuwhy.source.roots import Root
+from gpuwhy.source.seen_in_log import seen_in
 from gpuwhy.source.tracing import Question, trace
 from gpuwhy.source.trees import uncollected
 
@@ -55,16 +58,22 @@ def _answer(asked: Asked, on_first: Callable[[Trace], None] | None) -> tuple[Tra
         return reads_of(roots, asked.reads, asked.question, cache), True
     if asked.imported:
         return _moved(asked, roots, cache)
-    found = trace(roots, _question(asked), cache, on_first)
-    return found, not found.problem
+    logs = (open_log(asked.log),) if asked.log is not None else ()
+
+    def begin(first: Trace) -> None:
+        if on_first is not None:
+            on_first(seen_in(first, logs))
+
+    found = trace(roots, _question(asked, logs), cache, begin if on_first is not None else None)
+    return seen_in(found, logs), not found.problem
 
 
-def _question(asked: Asked) -> Question:
-    if asked.log is None:
+def _question(asked: Asked, logs: Sequence[Log]) -> Question:
+    if not logs:
         return question_of(asked.question, asked.call, asked.number - 1, asked.follow)
-    raised = exceptions_in(asked.log)
+    raised = exceptions_of(logs[0])
     if asked.number > len(raised):
-        raise QuestionError(f"{asked.log}: it has {len(raised)} exceptions with frames")
+        raise QuestionError(f"{asked.log}: {too_few(len(raised))}")
     return Question(raised=raised[asked.number - 1], follow=asked.follow)
 
 

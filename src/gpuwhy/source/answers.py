@@ -94,14 +94,26 @@ class Hidden(msgspec.Struct, frozen=True):
     requires: tuple[Requirement, ...] = ()
 
 
+class SeenLine(msgspec.Struct, frozen=True):
+    """A line of a log that was written with a message, how often it stands there, and the raise that its value is of."""
+
+    log: str
+    line: int
+    text: str
+    times: int
+    raised_at: Spot | None = None
+
+
 class LogText(msgspec.Struct, frozen=True):
     """What a handler prints, as a pattern, and where. ``silenced_by`` are the places that raise the level of its logger
-    so that the line is not printed: it is no proof then that it is not in the log."""
+    so that the line is not printed: it is no proof then that it is not in the log. ``seen`` are the lines of the log that
+    was given."""
 
     level: str
     message: Template
     spot: Spot
     silenced_by: tuple[Spot, ...] = ()
+    seen: tuple[SeenLine, ...] = ()
 
 
 class Swallow(msgspec.Struct, frozen=True):

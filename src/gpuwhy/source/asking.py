@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from gpuwhy.logs import find_events, open_log
-from gpuwhy.model.event import RaisedException
+from gpuwhy.model.event import Log, RaisedException
 from gpuwhy.source import places
 from gpuwhy.source.roots import FolderRoot, Root, packages_in, site_packages
 from gpuwhy.source.tracing import Question
@@ -77,10 +77,18 @@ def question_of(text: str, call: str = "", number: int = 0, follow: tuple[str, .
 
 
 def exceptions_in(path: Path) -> tuple[RaisedException, ...]:
-    """The exceptions of a log that have frames, each chain from the first raised on. Raises QuestionError, OSError and
-    UnreadableLog."""
-    events = find_events(open_log(path))
-    found = tuple(raised for event in events for raised in event.exceptions if raised.frames)
+    """:func:`exceptions_of` the log in a file. Raises OSError and UnreadableLog too."""
+    return exceptions_of(open_log(path))
+
+
+def exceptions_of(log: Log) -> tuple[RaisedException, ...]:
+    """The exceptions of a log that have frames, each chain from the first raised on. Raises QuestionError."""
+    found = tuple(raised for event in find_events(log) for raised in event.exceptions if raised.frames)
     if not found:
-        raise QuestionError(f"{path}: no traceback of Python stands in it")
+        raise QuestionError(f"{log.name}: no traceback of Python stands in it")
     return found
+
+
+def too_few(count: int) -> str:
+    """Why there is no exception of the number that was asked for."""
+    return "it has one exception with frames" if count == 1 else f"it has {count} exceptions with frames"
