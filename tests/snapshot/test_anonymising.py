@@ -112,3 +112,18 @@ def test_kinds_are_parsed_or_refused_in_words() -> None:
         parse_kinds("hosts,colours")
     with pytest.raises(ValueError, match="nothing"):
         parse_kinds("")
+
+
+@pytest.mark.parametrize(
+    "group", ["/system.slice/sglang.service", "/docker/" + "a1" * 32, "/user.slice/user-1000.slice/session-3.scope"]
+)
+def test_whom_the_kernel_killed_stays_to_be_seen(group: str) -> None:
+    line = f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg={group},task_memcg={group},task=sglang,pid=7,uid=0"  # fmt: skip
+    assert texts(anonymised(of(line), ("paths",))) == [line]
+
+
+def test_a_folder_with_commas_is_one() -> None:
+    assert texts(anonymised(of("/data/acme,inc/x,y.txt", "in /data/acme/a,b=/data/acme/c"), ("paths",))) == [
+        "/data/dir-1/dir-2.txt",
+        "in /data/dir-3/dir-4,b=/data/dir-3/dir-5",
+    ]

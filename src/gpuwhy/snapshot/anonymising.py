@@ -46,7 +46,8 @@ _HOME = re.compile(r"(?:/home|/Users|/export/home)/(?P<user>[A-Za-z_][\w.-]{1,63
 
 _LOGIN = re.compile(r"(?<![\w.@/-])(?P<user>[A-Za-z_][\w.-]{1,63})@(?=[A-Za-z0-9])")
 
-_PATH = re.compile(r"(?<![\w./:])(?P<path>(?:/[\w.@+~=,-]{1,255}){2,40}/?)")
+_PATH = re.compile(r"(?<![\w./:])(?P<path>(?:/(?:[\w.@+~=-]|,(?![\w.-]{1,40}=)){1,255}){2,40}/?)")
+"""A comma before ``name=`` ends a path: ``cpuset=/,mems_allowed=0,task_memcg=/system.slice/sglang.service,task=python``."""
 
 _SYSTEM_ROOTS = frozenset({"usr", "lib", "lib64", "bin", "sbin", "proc", "sys", "dev", "etc", "run", "boot"})
 
@@ -55,6 +56,7 @@ _KEPT_FROM = frozenset({"site-packages", "dist-packages", ".cache", ".triton", "
 _ORDINARY = re.compile(
     r"(?:root|home|Users|opt|mnt|srv|tmp|var|log|cache|data|models?|hub|snapshots|blobs|workspace|app|src|build|csrc|v\d|chat|completions|embeddings|generate|health|metrics|sources|bin|sbin|lib\d{0,2}|include|share|local|"
     r"\.?v?env|envs|(?:ana|mini|micro)?conda3?|python\d?(?:\.\d{1,2})?|cuda(?:-[\d.]{1,8})?|torch\w{0,20}|flashinfer\w{0,20}|triton|vllm|sglang\w{0,12}|"
+    r"[\w.@:-]{1,120}\.(?:slice|service|scope)|docker|kubepods\w{0,20}|libpod\w{0,20}|[0-9a-f]{64}|"
     r"x86_64-linux-gnu|aarch64-linux-gnu|user-\d{1,6}|dir-\d{1,6})\Z"
 )
 
