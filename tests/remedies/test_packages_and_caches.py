@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gpuwhy.model.remedy import Remedy
@@ -59,7 +60,6 @@ def test_what_is_installed(name: str, value: str, arguments: str) -> None:
     [
         ("flash-attn", "match:torch"),  # built for torch, and not of the same number
         ("vllm", "with PR 21406"),
-        ("torch", "cu128 build"),
         ("llama.cpp", "newer"),
         ("x; reboot", "newer"),
         ("--index-url=http://evil", "newer"),
@@ -69,6 +69,34 @@ def test_what_is_installed(name: str, value: str, arguments: str) -> None:
 )
 def test_what_pip_cannot_do_gets_no_command(name: str, value: str) -> None:
     assert package(name, value).commands == ()
+
+
+def test_torch_for_another_cuda_comes_from_the_index_of_that_name() -> None:
+    setting = msgspec.structs.replace(VENV, packages={"torch": "2.8.0+cu128", "torchvision": "0.23.0"})
+    written = package("torch", "cu126 build", setting)
+    assert written.commands[1].endswith(
+        "-m pip install --upgrade torch==2.8.0+cu126 torchvision --index-url https://download.pytorch.org/whl/cu126"
+    )
+    assert "--extra-index-url https://download.pytorch.org/whl/cu128 -r" in written.undo[0]
+    old = msgspec.structs.replace(VENV, packages={"torch": "2.6.0"})  # there was no such build of it
+    assert (
+        package("torch", "cu128 build", old)
+        .commands[1]
+        .endswith("-m pip install --upgrade torch --index-url https://download.pytorch.org/whl/cu128")
+    )
+    assert package("vllm", "cu128 build").commands == ()
+
+
+def test_what_an_engine_pins_is_installed_by_its_number() -> None:
+    setting = msgspec.structs.replace(VENV, packages={"sglang": "0.5.15"})
+    assert (
+        package("sgl-kernel", "match:sglang", setting)
+        .commands[1]
+        .endswith("-m pip install --force-reinstall --no-deps sglang-kernel==0.4.4")
+    )
+    unknown = msgspec.structs.replace(VENV, packages={"sglang": "9.9.9"})
+    assert package("sgl-kernel", "match:sglang", unknown).commands == ()
+    assert package("sgl-kernel", "match:sglang", msgspec.structs.replace(VENV, packages={})).commands == ()
 
 
 def test_a_package_that_was_absent_goes_again_and_a_removed_one_is_gone() -> None:

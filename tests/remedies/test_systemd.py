@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from gpuwhy.model.remedy import Remedy
@@ -181,3 +182,17 @@ def test_no_value_reaches_the_shell(value: str, files: tuple[str, ...], tmp_path
     if not files:
         text = (tmp_path / "a.service.d" / names[0]).read_text()
         assert unit_file.words(text.splitlines()[1].partition("=")[2])[0].text == f"X={value}".replace("%", "%%")
+
+
+def test_a_limit_is_a_drop_in_of_the_unit_and_none_where_the_unit_starts_a_container() -> None:
+    limit = Remedy(kind="config", name="LimitMEMLOCK", value="infinity", summary="")
+    written = written_for(limit, UNIT)
+    assert written.commands[1].startswith(
+        "printf '%s\\n' '[Service]' LimitMEMLOCK=infinity > /etc/systemd/system/sglang.service.d/"
+    )
+    assert written.check == ("systemctl show sglang.service -p LimitMEMLOCK",)
+    assert written.undo[0].startswith("rm /etc/systemd/system/sglang.service.d/50-gpuwhy-LimitMEMLOCK.conf")
+    docker = Setting(kind="systemd", unit="a.service", exec_start="/usr/bin/docker run --rm vllm/vllm-openai")
+    assert written_for(limit, docker).commands == ()
+    assert written_for(limit, Setting(kind="shell")).commands == ()
+    assert written_for(msgspec.structs.replace(limit, value="1; reboot"), UNIT).commands == ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
+from gpuwhy.knowledge import pins, torch
 from gpuwhy.remedies.change import Change, ServicePlace
 from gpuwhy.remedies.setting import Setting
 
@@ -19,15 +20,19 @@ _NOT_FROM_PIP = frozenset(
     {"llama.cpp", "ollama", "whisper.cpp", "llama-box", "koboldcpp", "lemonade", "localai", "gpustack"}
 )
 """Programs that come as binaries or images of their own."""
+_TORCH_BUILD = re.compile(r"(cu1\d{2}) build")
+_TORCH_INDEX = "https://download.pytorch.org/whl"
 
 
 def change_package(setting: Setting, place: ServicePlace, name: str, value: str) -> Change:
     """Commands that bring ``name`` to ``value`` (a constraint, ``newer``, ``older``, ``rebuild``, ``remove``, ``match:PKG``).
 
-    Without commands when the value only describes a build (``cu128 build``, ``with PR 12``), or the program does not
+    Without commands when the value only describes a build (``CUDA 12 build``, ``with PR 12``), or the program does not
     come from pip.
     """
-    arguments = pip_arguments(setting, name, value)
+    arguments = (
+        pip_arguments(setting, name, value) or _torch_build(setting, name, value) or _pinned(setting, name, value)
+    )
     if arguments is None or not _NAME.fullmatch(name) or name in _NOT_FROM_PIP:
         return Change()
     shows = "! " if value == "remove" else ""
@@ -49,7 +54,11 @@ def change_package(setting: Setting, place: ServicePlace, name: str, value: str)
     before = f'"$HOME"/before-{shlex.quote(name)}.txt'
     return Change(
         commands=(f"{pip.freeze()} > {before}", pip.run(arguments), *place.restart()),
-        undo=(*_removed_again(setting, pip, name), pip.run(["install"]) + f" -r {before}", *place.restart()),
+        undo=(
+            *_removed_again(setting, pip, name),
+            pip.run(["install", *_index_of(setting, name)]) + f" -r {before}",
+            *place.restart(),
+        ),
         check=(shows + pip.run(["show", name]), pip.run(["check"])),
         limits=() if setting.python else ("python3 stands for the interpreter that runs the service",),
     )
@@ -99,6 +108,39 @@ def pip_arguments(setting: Setting, name: str, value: str) -> list[str] | None:
         constraint = value.replace(" ", "")
         return ["install", name + constraint, *(each + constraint for each in _companions(setting, name))]
     return ["install", f"{name}=={value}"] if _VERSION.fullmatch(value) else None
+
+
+def _torch_build(setting: Setting, name: str, value: str) -> list[str] | None:
+    """torch for another CUDA, from PyTorch's index of that name, with its companions; the release stays where it has such a build."""
+    found = _TORCH_BUILD.fullmatch(value)
+    if name != "torch" or found is None:
+        return None
+    build = found[1]
+    release = (setting.packages.get("torch") or "").partition("+")[0]
+    has_it = bool(release) and any(each.build == build for each in torch.builds_of(release))
+    companions = [each for each in ("torchvision", "torchaudio") if setting.packages.get(each)]
+    wanted = f"torch=={release}+{build}" if has_it and _VERSION.fullmatch(release) else "torch"
+    return ["install", "--upgrade", wanted, *companions, "--index-url", f"{_TORCH_INDEX}/{build}"]
+
+
+def _pinned(setting: Setting, name: str, value: str) -> list[str] | None:
+    """``match:sglang``: the release of a package that the installed engine asks for, where its requirements were read."""
+    engine = value.removeprefix("match:")
+    release = setting.packages.get(engine)
+    pin = (
+        pins.pin_of(engine, release, name)
+        if value.startswith("match:") and engine in pins.engines() and release
+        else None
+    )
+    if pin is None or not pin.exact or not _VERSION.fullmatch(pin.version or "") or not _NAME.fullmatch(pin.package):
+        return None
+    return ["install", "--force-reinstall", "--no-deps", f"{pin.package}=={pin.version}"]
+
+
+def _index_of(setting: Setting, name: str) -> list[str]:
+    """Where a torch that is no longer installed came from: ``2.9.0+cu128`` is in PyTorch's own index alone."""
+    found = re.search(r"\+(cu\d{3})\Z", setting.packages.get("torch") or "")
+    return ["--extra-index-url", f"{_TORCH_INDEX}/{found[1]}"] if name == "torch" and found else []
 
 
 def _companions(setting: Setting, name: str) -> list[str]:

@@ -74,6 +74,13 @@ class SystemdUnit:
         run = unit_file.container_run(self._setting.exec_start)
         return None if run is None else self._with_run_option(run, option, value)
 
+    def set_property(self, name: str, value: str) -> Change:
+        """A property of the unit itself, such as ``LimitMEMLOCK``; nothing where the unit starts a container, which it does not reach."""
+        if unit_file.program(self._setting.exec_start) in ENGINES:
+            return Change()
+        check = f"{self._systemctl} show {self._unit} -p {name}"
+        return self._drop_in(f"50-gpuwhy-{name}", (f"{name}={value}",), (check,), ())
+
     def remove_option(self, option: str) -> Change:
         return self._edited(
             unit_file.without_option(self._setting.exec_start, option),

@@ -26,6 +26,8 @@ _UNIT_VERBS = ("start", "restart", "stop", "enable", "disable", "reload")
 _ASKS_THE_SERVICE = re.compile(r"(?:^|[\s/])python3?(?:\.\d+)?\s|\$\{?[A-Z]")
 """A command that runs the service's Python, or reads a variable that the service has and a shell may not."""
 _SENTENCE = re.compile(r"(?:the|a|an|no) ")
+_UNIT_LIMIT = re.compile(r"Limit[A-Z]{2,12}|TasksMax")
+_UNIT_LIMIT_VALUE = re.compile(r"infinity|\d{1,15}[KMGT]?")
 _BUILD_OPTIONS = frozenset({"--nvcc_threads", "--nvcc-threads", "--jobs"})
 
 
@@ -72,6 +74,8 @@ def change_of(remedy: Remedy, setting: Setting, place: ServicePlace) -> Change:
             return _variable(name, value, setting, place)
         case "flag" if is_option(name):
             return _option(name, value, place)
+        case "config" if _UNIT_LIMIT.fullmatch(name) and _UNIT_LIMIT_VALUE.fullmatch(value):
+            return place.set_property(name, value) if isinstance(place, SystemdUnit) else Change()
         case "package":
             return change_package(setting, place, name, value)
         case "cache":

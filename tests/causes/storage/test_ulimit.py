@@ -7,7 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from gpuwhy.diagnosis import Judgement
+from gpuwhy.investigate import diagnose_log
 from gpuwhy.model.finding import Certainty, Finding
+from gpuwhy.remedies import prescribe
 
 Judge = Callable[..., Judgement]
 Find = Callable[[Judgement, str], Finding]
@@ -107,3 +109,40 @@ def test_near_misses(judge_report: Judge, text: str) -> None:
 
 def test_editing_limits_conf_alone_does_not_help(judge_report: Judge, finding: Find) -> None:
     assert any("limits.conf" in each.what for each in finding(judge_report(VERBS), CAUSE).not_remedies)
+
+
+def test_where_no_unit_is_known_the_limits_of_logins_come_first_with_their_commands(
+    judge_report: Judge, finding: Find
+) -> None:
+    first = next(each for each in finding(judge_report(VERBS), CAUSE).remedies if "limits.conf" in each.name)
+    assert (
+        first.commands[0]
+        == "printf '%s\\n' '* soft memlock unlimited' '* hard memlock unlimited' > /etc/security/limits.d/50-gpuwhy-memlock.conf"
+    )
+    assert first.undo[0] == "rm /etc/security/limits.d/50-gpuwhy-memlock.conf"
+
+
+def test_of_a_unit_its_own_limit_comes_first() -> None:
+    lines = [
+        {
+            "_SYSTEMD_UNIT": "vllm.service",
+            "MESSAGE": VERBS.strip(),
+            "__REALTIME_TIMESTAMP": "1700000000000000",
+            "_PID": "7",
+            "PRIORITY": "6",
+        },
+        {
+            "_SYSTEMD_UNIT": "init.scope",
+            "UNIT": "vllm.service",
+            "MESSAGE": "vllm.service: Main process exited, code=exited, status=1/FAILURE",
+            "__REALTIME_TIMESTAMP": "1700000001000000",
+            "_PID": "1",
+            "PRIORITY": "4",
+        },
+    ]
+    export = "".join("".join(f"{key}={value}\n" for key, value in line.items()) + "\n" for line in lines)
+    diagnosis = prescribe(diagnose_log(export.encode(), "journal.export"))
+    assert diagnosis.incident.unit == "vllm.service"
+    first = diagnosis.findings[0].remedies[0]
+    assert (first.name, first.value) == ("LimitMEMLOCK", "infinity")
+    assert any("LimitMEMLOCK=infinity" in each for each in first.commands)

@@ -208,13 +208,17 @@ def _remedies(case: Case, limit: Limit) -> tuple[Remedy, ...]:
         is_sure=bool(where.is_container),
     )  # fmt: skip
     pids = Remedy(kind="flag", name="--pids-limit", value="-1", summary="In a container: start it with --pids-limit -1", is_sure=False)  # fmt: skip
+    is_unit = bool(case.incident.unit) and not where.is_container
+    file = f"/etc/security/limits.d/50-gpuwhy-{limit.name}.conf"
     shell = Remedy(
-        kind="config", name=f"/etc/security/limits.conf {limit.name}", value=limit.enough, rank=0,
+        kind="config", name=f"/etc/security/limits.conf {limit.name}", value=limit.enough, rank=3 if is_unit else 0, is_sure=not is_unit,
+        commands=(f"printf '%s\\n' '* soft {limit.name} {limit.enough}' '* hard {limit.name} {limit.enough}' > {file}", "# log in again, and start the service from there"),
+        undo=(f"rm {file}", "# log in again, and start the service from there"),
         summary=f"`* soft {limit.name} {limit.enough}` and the same for hard in /etc/security/limits.conf, then a new login",
         cost="root", check=check, limits=("acts on new logins only, not on units or containers",),
     )  # fmt: skip
     unit = Remedy(
-        kind="config", name=limit.systemd, value="infinity" if limit.enough == "unlimited" else limit.enough, rank=1,
+        kind="config", name=limit.systemd, value="infinity" if limit.enough == "unlimited" else limit.enough, rank=0 if is_unit else 1,
         summary=f"In a unit (also that of docker, slurmd or ray): {limit.systemd}={'infinity' if limit.enough == 'unlimited' else limit.enough}",
         cost="root; the unit restarts", check=check,
     )  # fmt: skip
