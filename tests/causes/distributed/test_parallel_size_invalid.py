@@ -8,6 +8,7 @@ import pytest
 
 from gpuwhy.diagnosis import Judgement
 from gpuwhy.model.finding import Certainty, Finding
+from gpuwhy.remedies.ordering import order
 
 Judge = Callable[..., Judgement]
 Find = Callable[[Judgement, str], Finding]
@@ -195,3 +196,28 @@ def test_more_ranks_than_experts_are_cut_to_their_number(judge_report: Judge, fi
     text = "[2025-12-10 10:00:00] server_args=ServerArgs(model_path='m', tp_size=64)\nValueError: Tensor parallel size 64 is greater than the number of experts 32.\n"
     found = finding(judge_report(text), "parallel-size-invalid")
     assert names(found)["--tp-size"] == "32"
+
+
+@pytest.mark.parametrize(
+    ("text", "flag", "value"),
+    [
+        ("INFO [utils.py:328] non-default args: {'model_tag': 'm', 'tensor_parallel_size': 8, 'decode_context_parallel_size': 3}\nAssertionError: tp_size=8 must be divisible by dcp_size=3.\n", "--decode-context-parallel-size", "2"),
+        ("[2025-12-10 10:00:00] server_args=ServerArgs(model_path='m', tp_size=8, dp_size=3)\nTraceback (most recent call last):\n  File \"/x/sglang/srt/server_args.py\", line 600, in check\n    assert self.tp_size % self.dp_size == 0\nAssertionError\n", "--dp-size", "2"),
+        ("[2025-12-10 10:00:00] server_args=ServerArgs(model_path='m', tp_size=6, ep_size=6)\nTraceback (most recent call last):\n  File \"/x/sglang/srt/eplb/expert_location.py\", line 256, in _init_common\n    assert num_physical_experts % ep_size == 0\nAssertionError\n", "--ep-size", "lower"),
+    ],
+)  # fmt: skip
+def test_groups_that_do_not_go_into_the_ranks_name_their_own_option(judge_report: Judge, finding: Find, text: str, flag: str, value: str) -> None:  # fmt: skip
+    found = finding(judge_report(text), "parallel-size-invalid")
+    assert [(each.name, each.value) for each in found.remedies] == [(flag, value)]
+    assert found.certainty is Certainty.PROVEN
+
+
+def test_no_odd_number_of_ranks_where_the_heads_are_unknown(judge_report: Judge, finding: Find) -> None:
+    """29,568 columns in tiles of 128 divide by 7, which no usual number of heads does: stages of a pipeline then."""
+    text = (
+        "INFO [utils.py:328] non-default args: {'model_tag': 'm', 'tensor_parallel_size': 8}\n"
+        "ValueError: Weight input_size_per_partition = 3696 is not divisible by min_thread_k = 128. Consider reducing tensor_parallel_size or running with --quantization gptq.\n"
+    )
+    found = finding(judge_report(text), "parallel-size-invalid")
+    first = order(found.remedies)[0]
+    assert (first.name, first.value) == ("--pipeline-parallel-size", "8 with --tensor-parallel-size 1")

@@ -11,6 +11,8 @@ from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed import _parallel
 from gpuwhy.causes.distributed._parallel import FLAGS, Size
+from gpuwhy.causes.distributed._rank_sizes import SIGN as SIZES_OF_RANKS
+from gpuwhy.causes.distributed._rank_sizes import rank_sizes, verdict_of
 from gpuwhy.causes.memory import _use as uses
 from gpuwhy.causes.memory._allocation import total_of
 from gpuwhy.causes.memory._budget import Budget
@@ -82,6 +84,7 @@ class Division(msgspec.Struct, frozen=True):
             ("cannot be larger than the number of available", "greater than the number of experts", "exceeds the number of", "larger than the number of attention heads", "is greater than the number of"),
             r"(?:tensor|tp|pipeline|world|expert|parallel).{0,60}\(?(?P<size>\d{1,4})?\)? ?(?:cannot be larger than|is (?:greater|larger) than|exceeds) the (?:total )?number of (?:available )?(?:GPUs|experts|attention heads|key/value heads|kv heads|layers|heads|devices)",
         ),
+        SIZES_OF_RANKS,
     ],
 )  # fmt: skip
 def parallel_size_invalid(case: Case) -> Judgement:
@@ -112,6 +115,9 @@ def parallel_size_invalid(case: Case) -> Judgement:
       quantization-unsupported: it does not divide at size 1 either (the advice to reduce the size is then useless), bad-argument,
       no-device-visible (fewer GPUs are visible than there are).
     """
+    sizes = rank_sizes(case)
+    if sizes is not None:
+        return verdict_of(case, sizes)
     division = _division(case)
     if division is None:
         return None
@@ -333,6 +339,8 @@ def _best(case: Case, division: Division, size: Size | None) -> int | None:
         return 1 << (whole.bit_length() - 1) if 0 < whole < size.value else None
     units = (whole,) if division.is_direct else (whole, whole // division.tile) if division.tile else (whole,)
     best = _parallel.dividing(min(size.value, _parallel.MOST), *units) or 1
+    if best & (best - 1) and not division.is_direct and not case.facts.group("model"):
+        return 1  # the columns divide by it, the heads, of which nothing is known, hardly
     while best > 1 and not division.is_pipeline and _is_refused(case, best):
         best = _parallel.dividing(best, *units) or 1
     return best
@@ -399,7 +407,7 @@ def _remedies(case: Case, division: Division, size: Size | None) -> tuple[Remedy
     if pipeline and not division.is_pipeline and not division.is_count:
         beside, rest = _stages(case, division, size, best)
         together = f"{rest} with {tensor} {beside}" if beside else rest
-        remedies.append(Remedy(kind="flag", name=pipeline, value=together, summary="Use the other GPUs as stages of a pipeline", cost="some latency", rank=2))  # fmt: skip
+        remedies.append(Remedy(kind="flag", name=pipeline, value=together, summary="Use the other GPUs as stages of a pipeline", cost="some latency", rank=0 if best == 1 else 2))  # fmt: skip
     if not division.is_direct:
         remedies.append(Remedy(kind="files", name="checkpoint", value="BF16 or per-channel quantised", summary="Or weights whose quantisation has no blocks", cost="more memory", is_sure=False))  # fmt: skip
     return tuple(remedies)
