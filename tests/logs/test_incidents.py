@@ -290,3 +290,8 @@ def test_only_a_message_that_points_backwards() -> None:
         """
     )
     assert event.text == "ImportError: libcudart.so.12: cannot open shared object file"
+
+
+def test_a_version_that_stands_far_to_the_right_is_no_banner_of_vllm() -> None:
+    text = "ERROR: This container was built for NVIDIA Driver Release 555.42 or later, but\n       version 470.199.02 was detected and compatibility mode is UNAVAILABLE.\n"
+    assert incident(text).engine == ""

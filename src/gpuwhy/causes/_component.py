@@ -60,7 +60,7 @@ _BUILD_TARGETS = (
     ("stable-diffusion-webui", re.compile(r"\bmodules\.devices\.NansException|\bstable-diffusion-webui[/\\]|COMMANDLINE_ARGS variable")),
     ("flashmla", re.compile(r"\bFLASH_MLA_|\bFlash MLA\b")),
     ("localai", re.compile(r"\bGRPC\([\w.-]{1,80}-127\.0\.0\.1:\d{2,5}\): std(?:err|out)")),
-    ("triton", re.compile(r"__triton_launcher|/cuda_utils\.c\b")),
+    ("triton", re.compile(r"__triton_launcher|/cuda_utils\.c\b|\bptxas(?:-blackwell)? /tmp/tmp\w{4,16}\.ptx\b")),
     ("deepspeed", re.compile(r"DeepSpeed Op Builder|\bds_report\b")),
 )  # fmt: skip
 """Files and modules that builds print without the project's name, and what names one project only."""

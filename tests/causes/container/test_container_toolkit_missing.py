@@ -133,3 +133,12 @@ def test_a_cdi_specification_of_an_older_driver(judge_report: Judge, finding: Fi
     text = "Error: OCI runtime error: crun: cannot stat `/usr/lib64/libEGL_nvidia.so.550.90.07`: No such file or directory\n"
     found = finding(judge_report(text), "container-toolkit-missing")
     assert "CDI specification" in [each.name for each in found.remedies]
+
+
+def test_a_cluster_whose_nodes_offer_no_gpu_is_asked_for_its_device_plugin(judge_report: Judge, finding: Find) -> None:
+    text = (
+        "Warning  FailedScheduling  18s  default-scheduler  0/3 nodes are available: 3 Insufficient nvidia.com/gpu.\n"
+    )
+    found = finding(judge_report(text), CAUSE)
+    assert found.remedies[0].name == "NVIDIA device plugin"
+    assert not any("docker" in remedy.name for remedy in found.remedies)

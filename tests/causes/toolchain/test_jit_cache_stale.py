@@ -145,3 +145,10 @@ def test_the_inductor_folder_inside_vllm_s_cache_is_vllm_s(judge_report: Judge, 
     text = "FileNotFoundError: [Errno 2] No such file or directory: '/root/.cache/vllm/torch_compile_cache/0a1b/rank_0_0/inductor_cache/zk/czk.py'\n"
     found = finding(judge_report(text), CAUSE)
     assert (found.component, found.remedies[0].name) == ("vllm", "torch_compile_cache")
+
+
+def test_an_environment_s_older_cpp_run_time_makes_no_stale_cache(judge_report: Judge) -> None:
+    text = "ImportError: /opt/miniconda3/envs/v/bin/../lib/libstdc++.so.6: version `GLIBCXX_3.4.32' not found (required by /root/.cache/flashinfer/0.2.5/90/cached_ops/batch_prefill/batch_prefill.so)\n"
+    judgement = judge_report(text)
+    assert judgement.findings[0].cause == "libc-too-old"
+    assert CAUSE not in [found.cause for found in judgement.findings]

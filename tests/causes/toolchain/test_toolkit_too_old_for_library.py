@@ -162,3 +162,10 @@ def test_a_target_that_may_be_left_out(judge_report: Judge, finding: Find) -> No
     assert judged.findings[0] is found
     assert found.component == "flashmla"
     assert (found.remedies[0].kind, found.remedies[0].name) == ("env", "FLASH_MLA_DISABLE_SM100")
+
+
+def test_cmake_names_the_release_it_found_and_the_one_it_wants(judge_report: Judge, finding: Find) -> None:
+    text = "CMake Error at CMakeLists.txt:141 (message):\n  CUDA_VERSION 12.2 must be at least 12.4\n-- Configuring incomplete, errors occurred!\n"
+    assert ("toolkit", "cuda", ">=12.4") in [
+        (r.kind, r.name, r.value) for r in finding(judge_report(text), CAUSE).remedies
+    ]

@@ -225,7 +225,8 @@ def _remedies(match: Match, where: Surroundings, daemon: str) -> tuple[Remedy, .
     if match.sign == "no-cdi-devices":
         return (_cdi(), _toolkit())
     runtime = where.kind if where.kind in ("docker", "podman") else "docker"
-    if where.kind == "kubernetes":
+    is_of_cluster = match.sign in ("plugin-without-nvml", "gpu-not-schedulable")
+    if where.kind == "kubernetes" or (is_of_cluster and not where.kind):
         runtime = "containerd"
     if runtime == "podman":
         return (_cdi(), _toolkit())
@@ -240,6 +241,8 @@ def _remedies(match: Match, where: Surroundings, daemon: str) -> tuple[Remedy, .
         commands=(f"systemctl restart {runtime}",), cost="running containers of the daemon may stop",
     )  # fmt: skip
     found = [configure, restart, _toolkit()]
+    if match.sign == "gpu-not-schedulable":
+        found = [_PLUGIN, *found]
     if daemon == "snap" or (not daemon and match.sign == "no-device-driver"):
         found.append(Remedy(
             kind="system-package", name="docker snap", value="remove (use docker-ce)", is_sure=daemon == "snap", rank=0 if daemon == "snap" else 3,
@@ -250,6 +253,14 @@ def _remedies(match: Match, where: Surroundings, daemon: str) -> tuple[Remedy, .
     if daemon == "desktop":
         found.append(Remedy(kind="config", name="docker context", value="default", summary="Use the Docker Engine of the host: docker context use default", rank=-1))  # fmt: skip
     return tuple(found)
+
+
+_PLUGIN = Remedy(
+    kind="config", name="NVIDIA device plugin", value="install, or look at its log", rank=-1,
+    summary="Look whether the nodes offer GPUs at all; without a device plugin (or GPU Operator) at work on them none does",
+    commands=("kubectl describe nodes | grep -E '^Name:|nvidia.com/gpu'", "kubectl get pods -A -o wide | grep -E 'nvidia|gpu-operator'"),
+    limits=("nodes that list nvidia.com/gpu have them all in use: free one, or ask for fewer",),
+)  # fmt: skip
 
 
 def _toolkit() -> Remedy:

@@ -174,6 +174,8 @@ def _leftover(
     if match.sign == "held-lock":
         by_path = by_path or (code if "baton" in str(match.group("kind")) else None)
         return Leftover(match, kind, path, by_path or code) if _is_left(match) and (by_path or code) else None
+    if match.sign == "foreign-libc" and _OLDER_RUN_TIME.search(match.text):
+        return None
     if match.sign == "nvcc-run":
         return _old_rules(case, match, packages, environment)
     if match.sign == "said-corrupt":
@@ -190,6 +192,12 @@ def _leftover(
     if by_path is None or re.search(r"/bin/nvcc\b", path) or (kind == "gone" and _built_in_vain(case, match)):
         return None
     return Leftover(match, kind, path, by_path)
+
+
+_OLDER_RUN_TIME = re.compile(
+    r"(?:conda|mamba|miniforge|/envs/|\.venv).{0,200}/libstdc\+\+\.so\S{0,12}: version `(?:GLIBCXX|CXXABI)_"
+)
+"""An environment's own libstdc++ is loaded, older than the system's, by whose compiler the entry was made: it is no stranger."""
 
 
 def _is_left(match: Match) -> bool:
@@ -269,7 +277,7 @@ def _certainty(case: Case, left: Leftover, processes: Fact | Unknown) -> Certain
     if left.kind == "gone" or left.match.sign == "said-corrupt":
         is_plain = re.search(r"Corrupted JIT cache|corrupted compilation artifact", left.match.text) is not None
         return Certainty.LIKELY if is_plain else Certainty.POSSIBLE
-    if left.match.sign == "foreign-libc" and left.cache is not None:
+    if left.match.sign == "foreign-libc" and left.cache is not None and "GLIBC_" in left.match.text:
         return Certainty.PROVEN  # what was compiled here would have been linked against the C library of here
     return Certainty.LIKELY
 

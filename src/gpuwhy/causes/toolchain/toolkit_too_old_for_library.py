@@ -55,6 +55,7 @@ class _Demand(msgspec.Struct, frozen=True):
             rf"|\b(?:requires?|needs?|must have|must be built with|only supports?)(?: at least| a| the)? (?:NVIDIA )?(?:CUDA|NVCC)(?: toolkit| compiler| toolchain| version)* ?(?:>=|>|of at least|at least|version)? ?v?{_NEED.format('need2')}"
             rf"|(?:CUDA|NVCC)(?: toolkit| compiler)?(?: version)? ?(?:>=)? ?v?{_NEED.format('need3')} ?(?:\+|or (?:higher|newer|later|above|greater)|and (?:above|later|newer))(?: is)? ?(?:required|needed)"
             rf"|(?:CUDA|NVCC)(?: compiler| toolkit)? version (?:should|must|needs to|has to) be (?:at least|>=|greater than(?: or equal to)?|newer than) ?v?{_NEED.format('need4')}"
+            rf"|CUDA(?:_VERSION|Toolkit_VERSION)? \d{{1,2}}\.\d{{1,2}}\S{{0,8}} (?:must|should|has to) be (?:at least|>=|newer than) ?v?{_NEED.format('need6')}"
             rf"|minimum (?:required )?(?:supported )?(?:CUDA|NVCC)(?: toolkit)? version (?:is|of)? ?{_NEED.format('need5')})",
         ),
         says(

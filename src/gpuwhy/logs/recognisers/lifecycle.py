@@ -17,7 +17,7 @@ LITERALS = (
 )  # fmt: skip
 _STARTS: tuple[tuple[str, str], ...] = (
     ("sglang", r"server_args=ServerArgs\("),
-    ("vllm", r"vLLM API server version|[█▄▀ ]{6,}.{0,10}version v?\d+\.\d+"),
+    ("vllm", r"vLLM API server version|[█▄▀][█▄▀ ]{5,80}.{0,10}version v?\d+\.\d+"),
     ("tensorrt-llm", r"TensorRT[- ]LLM version: ?\d"),
     ("ollama", r"Listening on \[?[\d.:a-f]+\]?:\d+ \(version"),
     ("llama.cpp", r"^(?:main: )?build(?: info)?: (?:b?\d+|\w+) \([0-9a-f]{6,}\)|^build: \d+ \([0-9a-f]+\) with"),
