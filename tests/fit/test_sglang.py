@@ -51,6 +51,17 @@ def test_the_default_fraction_of_a_small_card_changed_with_0_5_20() -> None:
     )
 
 
+def test_prompts_without_chunks_are_computed_whole() -> None:
+    def prefill(flags: str) -> float:
+        found = estimated(model(KIMI), "sglang 0.5.9", f"--tp 8 --mem-fraction-static 0.8 {flags}", SEED_GPU, 8)
+        return next(part.gib.expected for part in found.parts if part.name == "prefill")
+
+    assert prefill("--chunked-prefill-size -1") > 1.8 * prefill("")
+    assert prefill("--chunked-prefill-size -1 --max-prefill-tokens 4096") < prefill("")
+    # only 2048 tokens are reserved for: the default fraction rises to what the floor of 10 GiB leaves
+    assert default_fraction("0.5.9", "--tp 8 --chunked-prefill-size -1") >= default_fraction("0.5.9", "--tp 8")
+
+
 def test_a_draft_is_charged_from_0_5_14_on() -> None:
     pre, weights, draft = (Amount.exact(each) for each in (90.0, 70.0, 2.0))
     before = pool_budget(pre, weights, draft, 0.9, 0.0, sglang_memory("0.5.13")[0])

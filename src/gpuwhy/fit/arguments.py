@@ -37,7 +37,7 @@ _SGLANG = {
     **_COMMON,
     "ep": "expert", "ep-size": "expert", "expert-parallel-size": "expert",
     "mem-fraction-static": "fraction", "context-length": "context", "chunked-prefill-size": "prefill_tokens",
-    "max-running-requests": "requests", "max-total-tokens": "total_tokens",
+    "max-running-requests": "requests", "max-total-tokens": "total_tokens", "max-prefill-tokens": "whole_prefill_tokens",
     "cuda-graph-max-bs": "graph_batch", "cuda-graph-max-bs-decode": "graph_batch",
     "swa-full-tokens-ratio": "sliding_ratio", "mamba-full-memory-ratio": "state_ratio",
     "moe-a2a-backend": "all_to_all", "hicache-size": "host_cache_gb", "hicache-ratio": "host_cache_ratio",
@@ -62,7 +62,7 @@ _SWITCHES: dict[str, tuple[str, Any]] = {
     "enable-symm-mem": ("has_symmetric_memory", True), "enable-deterministic-inference": ("is_deterministic", True),
     "weight-loader-disable-mmap": ("is_mmap_disabled", True), "disable-hybrid-swa-memory": ("has_sliding_pool", False),
     "mm-enable-dp-encoder": ("is_data_parallel_encoder", True), "enable-ep-moe": ("is_expert_parallel", True),
-    "disable-radix-cache": ("has_prefix_cache", False), "enable-deepep-moe": ("all_to_all", "deepep"), "enable-hierarchical-cache": ("host_cache_ratio", 2.0),
+    "no-enable-chunked-prefill": ("is_unchunked", True), "disable-radix-cache": ("has_prefix_cache", False), "enable-deepep-moe": ("all_to_all", "deepep"), "enable-hierarchical-cache": ("host_cache_ratio", 2.0),
 }  # fmt: skip
 _UNCOUNTED = {
     "enable-lora": "adapters and their buffers", "lora-paths": "adapters and their buffers", "lora-modules": "adapters and their buffers",
@@ -263,6 +263,8 @@ def _take(field: str, name: str, value: Any, read: dict[str, Any], problems: lis
     number = _number(value)
     if field in ("context", "prefill_tokens") and str(value).lower() in ("-1", "auto"):
         # the engine's own choice; no chunks at all
+        if name == "chunked-prefill-size":
+            read["is_unchunked"] = True
         return
     if number is None:
         problems.append(f"--{name} {str(value)[:40]!r} is no number")

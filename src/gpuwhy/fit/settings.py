@@ -47,6 +47,10 @@ class Settings(Struct, frozen=True, kw_only=True):
     quantization: str = ""
     prefill_tokens: int | None = None
     """``--chunked-prefill-size`` or ``--max-num-batched-tokens``."""
+    is_unchunked: bool = False
+    """Prompts are computed whole (``--chunked-prefill-size -1``, ``--no-enable-chunked-prefill``)."""
+    whole_prefill_tokens: int | None = None
+    """``--max-prefill-tokens``: of whole prompts at a time."""
     requests: int | None = None
     """``--max-running-requests`` or ``--max-num-seqs``."""
     total_tokens: int | None = None

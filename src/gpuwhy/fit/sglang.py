@@ -23,6 +23,8 @@ from gpuwhy.knowledge.engine_memory import SglangMemory
 DEFAULT_SPECULATIVE_REQUESTS = 48
 """``--max-running-requests`` when speculating (speculative_hook.py)."""
 _TRANSPORT_MIB = 0
+_FEWEST_TOKENS, _WHOLE_PREFILL = 2048, 16384
+"""That the default fraction reserves for; that are computed at a time without chunks, unless more are asked for."""
 _SLOTS_PER_CONTEXT, _FEWEST_SLOTS, _MOST_SLOTS = 512, 2048, 4096
 _STATES_PER_REQUEST = 3
 """Of a hybrid model whose prefixes are cached."""
@@ -50,7 +52,8 @@ class Defaults(Struct, frozen=True):
 def defaults(shape: Architecture, settings: Settings, hardware: Hardware, release: SglangMemory) -> Defaults:
     """The release's own choices for this GPU (server_args.py, arg_groups/memory_hook.py)."""
     tier_tokens, tier_batch = _tier(hardware.gpu.smi_mib, settings.tensor, release)
-    tokens = settings.prefill_tokens or tier_tokens
+    chunk = _FEWEST_TOKENS if settings.is_unchunked else settings.prefill_tokens or tier_tokens
+    tokens = settings.whole_prefill_tokens or _WHOLE_PREFILL if settings.is_unchunked else chunk
     batch = settings.graph_batch or tier_batch
     if release.caps_graphs_by_requests and settings.requests and not settings.graph_batch:
         batch = min(batch, settings.requests)
@@ -61,7 +64,7 @@ def defaults(shape: Architecture, settings: Settings, hardware: Hardware, releas
     prefill_graphs = _has_prefill_graphs(shape, settings, release)
     if not settings.has_graphs:
         captured = 0
-    reserve = _reserve_mib(shape, settings, hardware, release, tokens, batch, prefill_graphs)
+    reserve = _reserve_mib(shape, settings, hardware, release, chunk, batch, prefill_graphs)
     fraction, source = _fraction(shape, settings, hardware, release, reserve)
     return Defaults(tokens, batch, captured, prefill_graphs, fraction, reserve, source)
 
@@ -98,7 +101,7 @@ def _reserve_mib(
     shape: Architecture, settings: Settings, hardware: Hardware, release: SglangMemory, tokens: int, batch: int, prefill_graphs: bool
 ) -> float:  # fmt: skip
     """What the default fraction leaves free. It knows nothing of the weights."""
-    reserve = 512 + 1.5 * max(tokens, 2048) + settings.tensor * settings.pipeline / 8 * 1024
+    reserve = 512 + 1.5 * max(tokens, _FEWEST_TOKENS) + settings.tensor * settings.pipeline / 8 * 1024
     if settings.has_graphs or not release.counts_draft:
         reserve += 2 * batch
     if settings.has_dp_attention:

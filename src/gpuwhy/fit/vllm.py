@@ -44,6 +44,8 @@ def defaults(settings: Settings, hardware: Hardware, context: int, release: Vllm
     if release.is_first_engine:
         # prompts are not cut into chunks unless they may be very long
         tokens, requests = (context if 2048 < context <= _LONGEST_WHOLE_PROMPT else 2048), 256
+    if settings.is_unchunked:
+        tokens = max(tokens, context)
     cap = release.graph_cap_blackwell if 10 <= hardware.capability < 12 else _CAPTURE_CAP
     utilization = settings.fraction if settings.fraction is not None else release.default_utilization
     return Defaults(
