@@ -59,3 +59,12 @@ def test_a_release_between_two_says_so() -> None:
     assert row.version == "0.20.2"
     assert not reading.is_read
     assert "0.20.2 and 0.33.0" in reading.sentence
+
+
+@pytest.mark.parametrize(
+    ("version", "row", "is_outside"),
+    [("0.10.0", "0.10.2", False), ("0.9.2", "0.8.0", True), ("0.6.3", "0.6.0", True), ("0.2.7", "0.6.0", True), ("0.34.0", "0.33.0", True)],
+)  # fmt: skip
+def test_releases_that_are_only_known_in_general_widen_what_is_said(version: str, row: str, is_outside: bool) -> None:
+    found, reading = vllm_memory(version)
+    assert (found.version, reading.is_outside, reading.is_read) == (row, is_outside, False)

@@ -128,6 +128,8 @@ def _chosen(engine: str, rows: tuple[_Row, ...], version: str) -> tuple[_Row, Re
         return last, Reading(
             False, f"{engine} {asked} is newer than every release that was read: taken as {last.version}", True
         )
+    if older[-1].read == _UNCHECKED and Version(newer[0].version).release[:2] == asked.release[:2]:
+        return newer[0], Reading(False, f"the source of {engine} {asked} was not read: taken as {newer[0].version} of the same series; its older neighbour {older[-1].version} was not read either")  # fmt: skip
     return older[-1], Reading(False, f"the source of {engine} {asked} was not read: interpolated from its neighbours {older[-1].version} and {newer[0].version}, taken as the older", older[-1].read == _UNCHECKED)  # fmt: skip
 
 
