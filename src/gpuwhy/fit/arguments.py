@@ -161,6 +161,8 @@ def settings_of(engine: str, version: str, flags: Mapping[str, Any] | Sequence[t
             read["graph_batches"] = _numbers(value)
         elif name.partition(".")[0] in _OVERRIDES:
             _take_overrides(name, value, read, uncounted)
+        elif name == "rope-scaling":
+            _take_overrides(name, {"rope_scaling": _decoded(value)}, read, uncounted)
         elif name.partition(".")[0] == "limit-mm-per-prompt":
             if _forbids_all(name, value):
                 read["is_language_only"] = True
@@ -246,6 +248,8 @@ def _take_overrides(name: str, value: Any, read: dict[str, Any], uncounted: list
             factor, original = _number(given.get("factor")), _number(given.get("original_max_position_embeddings"))
             if factor and original and factor * original >= 1:
                 read["model_context"] = int(factor * original)
+            else:
+                read["is_context_open"] = True
         elif field not in ("text_config", "architectures", "rope_theta"):
             uncounted.append(f"--{base}: {str(field)[:40]} is not counted")
 

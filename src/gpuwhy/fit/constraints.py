@@ -100,7 +100,7 @@ def _decode_context(shape: Architecture, settings: Settings) -> Iterator[Constra
 def _lengths(shape: Architecture, settings: Settings) -> Iterator[Constraint]:
     """A context beyond the model's own, and batches that cannot hold their requests."""
     own = settings.model_context or max(shape.context or 0, shape.rotary_rows)
-    if settings.context and own and settings.context > own:
+    if settings.context and own and settings.context > own and not settings.is_context_open:
         variable = "VLLM_ALLOW_LONG_MAX_MODEL_LEN=1" if settings.engine == "vllm" else "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1"  # fmt: skip
         name = "max_model_len" if settings.engine == "vllm" else "context_length"
         yield Constraint(
