@@ -118,6 +118,16 @@ def test_a_start_that_fits_passes_with_its_tokens(kimi: str) -> None:
     assert any("fits the memory" in each.what and "tokens" in each.why for each in found.passed)
 
 
+def test_a_context_beyond_the_models_own_is_refused_unless_the_service_allows_it(kimi: str) -> None:
+    command = launch(kimi, "--mem-fraction-static 0.86 --context-length 400000")
+    problem = memory_problem(checked(facts(command)))
+    assert problem is not None
+    assert any("is greater than the derived context_length" in each.quote for each in problem.evidence)
+    allowed = {"env.SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN": "1"}
+    found = memory_problem(checked(facts(command, **allowed)))
+    assert found is None or not any("derived context_length" in each.quote for each in found.evidence)
+
+
 def test_what_others_hold_counts_and_what_the_server_itself_holds_does_not(kimi: str) -> None:
     command = launch(kimi, "--mem-fraction-static 0.86")
     own = facts(command, gpu_processes=["GPU 0: process 7 (python3 -m sglang.launch_server) holds 90000 MiB"])

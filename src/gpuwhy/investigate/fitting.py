@@ -56,6 +56,9 @@ class Fit(msgspec.Struct, frozen=True):
     key: str = ""
     command: str = ""
 
+_LONGER_CONTEXTS = ("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN")
+"""Set, the engine takes a context beyond the model's own."""
+
 
 def service_of(facts: Facts) -> Service | None:
     """None where no start command of SGLang or vLLM is known."""
@@ -66,6 +69,8 @@ def service_of(facts: Facts) -> Service | None:
     if started is None:
         return None
     settings = read_arguments(started.engine, engine_version(facts, started.engine), started.words)
+    if any(str(facts.value(f"env.{name}") or "").lower() in ("1", "true") for name in _LONGER_CONTEXTS):
+        settings = msgspec.structs.replace(settings, is_context_open=True)
     return Service(started.engine, started.model, settings, started.words)
 
 
