@@ -51,6 +51,14 @@ def test_known_facts_are_not_asked_for() -> None:
         (b"Segmentation fault (core dumped)\n", "kernel_log"),
         (b"RuntimeError: the frobnicator timed out after 300 s\n", "tests.stacks"),
         (b'Traceback (most recent call last):\n  File "/opt/x.py", line 3, in run\n    frobnicate()\n', "journal"),
+        (
+            b"FileNotFoundError: [Errno 2] No such file or directory: '/etc/frob/frob.toml'\n",
+            "files./etc/frob/frob.toml",
+        ),
+        (
+            b"rocBLAS error: Cannot read /opt/rocm/lib/rocblas/library/TensileLibrary.dat: Illegal seek for GPU arch : gfx1032\n",
+            "gpus",
+        ),
     ],
 )
 def test_the_kind_of_the_failure_decides_what_is_asked_first(report: bytes, first: str) -> None:
@@ -62,3 +70,19 @@ def test_a_hostile_unit_name_does_not_get_into_the_command() -> None:
     for missing in diagnosis.to_go_on:
         assert "`" not in missing.command
         assert "$(" not in missing.command
+
+
+def test_a_crash_of_another_makers_gpu_is_not_asked_for_facts_of_nvidia() -> None:
+    diagnosis = diagnose_log(b"RuntimeError: HIP error: invalid device function\n", "report")
+    commands = " ".join(missing.command for missing in diagnosis.to_go_on)
+    assert "rocminfo" in commands
+    assert "nvidia" not in commands
+
+
+def test_a_crashed_process_is_asked_for_its_stack() -> None:
+    assert "tests.stacks" in keys(b"Segmentation fault (core dumped)\n")
+
+
+def test_a_path_that_a_shell_would_read_otherwise_is_not_put_into_a_command() -> None:
+    report = b"FileNotFoundError: [Errno 2] No such file or directory: '/tmp/$(reboot)'\n"
+    assert not any(key.startswith("files.") for key in keys(report))
