@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
-from gpuwhy.cli.failing import unusable
+from gpuwhy.cli.failing import fail, warn
 
 if TYPE_CHECKING:
     from gpuwhy.cli.target_options import Reach
@@ -16,31 +14,27 @@ if TYPE_CHECKING:
 
 def diagnosed(where: str, unit: str, facts_file: str | None, deadline: float, reach: Reach) -> Diagnosis:
     """The diagnosis of WHERE with its remedies; ends the command when WHERE cannot be examined."""
+    from gpuwhy import api
     from gpuwhy.cli.progress import shown_progress
-    from gpuwhy.investigate import investigate
-    from gpuwhy.logs import UnreadableLog
-    from gpuwhy.remedies import prescribe
-    from gpuwhy.snapshot import SnapshotError, read_given
-    from gpuwhy.targets import TargetError
 
     saved = saved_diagnosis(where)
     if saved is not None:
         return saved
     try:
-        given = read_given(facts_file) if facts_file else None
-        for warning in given.warnings if given else ():
-            click.echo(f"gpuwhy: {warning}", err=True)
-        target = reach.target(where)
-        with shown_progress(target.name) as on_probe:
-            facts = given.facts if given else None
-            found = investigate(
-                target, unit=unit, facts=facts, on_probe=on_probe, deadline=deadline, timeout=reach.timeout
+        given = api.facts_of(facts_file, warn) if facts_file else None
+        with shown_progress(where) as on_probe:
+            return api.diagnose(
+                where,
+                unit=unit,
+                facts=given,
+                via=reach.via,
+                sudo=reach.sudo,
+                deadline=deadline,
+                timeout=reach.timeout,
+                on_probe=on_probe,
             )
-    except (UnreadableLog, SnapshotError) as error:
-        unusable(str(error))
-    except TargetError as error:
-        reach.fail(where, error)
-    return prescribe(found)
+    except api.GpuwhyError as error:
+        fail(error)
 
 
 def saved_diagnosis(where: str) -> Diagnosis | None:
