@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from gpuwhy.fit.fields import Fields, Sections
 from gpuwhy.fit.layers import EXPERT_COUNTS, MOST_LAYERS, WIDEST, Layer, expert_count, read_layers
-from gpuwhy.fit.quantization import HALF, Quantization, plain_format, read_quantization
+from gpuwhy.fit.quantization import HALF, Quantization, plain_format, read_quantization, with_narrow_experts
 from gpuwhy.fit.states import State, read_state
 from gpuwhy.fit.towers import Tower, read_towers
 from gpuwhy.knowledge import config_defaults
@@ -21,6 +21,7 @@ from gpuwhy.knowledge.model_architectures import normalised
 
 _TEXT_SECTIONS = ("text_config", "llm_config", "language_config", "thinker_config", "language_model_config", "text_model", "llm_cfg")  # fmt: skip
 _LOADED_BYTES = 2
+_MOST_KINDS_OF_EXPERTS = 4
 _PARTS = ("ffn_config", "attn_config", "moe")
 """Of DBRX and MPT, and of Mistral's own params.json."""
 _UNLOADED = ("talker_config", "token2wav_config", "code2wav_config", "speech_lora", "vision_lora")
@@ -91,7 +92,10 @@ class Architecture(Struct, frozen=True, kw_only=True):
     has_head: bool
     """Not: an embedding or reward model, whose checkpoint ends with the last layer."""
     query_rank: int | None
-    """Of queries that are made in two steps (Step 3)."""
+    """Of queries that are made in two steps (Step 3, DeepSeek V4)."""
+    output_rank: int | None
+    """Of what leads out of the attention in two steps, in groups of heads (DeepSeek V4)."""
+    output_groups: int
     attention_width: int | None
     """What the attention reads, where that is not the hidden size (Zamba 2)."""
     adapter_rank: int
@@ -169,12 +173,13 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
     missing: list[str] = []
     if whole.is_empty:
         missing.append("config.json holds no fields: neither weights nor cache can be computed from it")
-    layers_number = _wanted(fields, missing, "the number of layers", (*_decoders("layers", fields), "num_hidden_layers", "n_layer", "num_layers", "n_layers", "num_transformer_layers"), MOST_LAYERS)  # fmt: skip
+    listed = len(fields.items("layers_block_type")) if "num_hidden_layers" not in fields else 0
+    layers_number = min(listed, MOST_LAYERS) or _wanted(fields, missing, "the number of layers", (*_decoders("layers", fields), "num_hidden_layers", "n_layer", "num_layers", "n_layers", "num_transformer_layers"), MOST_LAYERS)  # fmt: skip
     hidden = _wanted(fields, missing, "the hidden size", ("hidden_size", "n_embd", "d_model", "dim", "n_embed", "model_dim", "hidden_dim"), WIDEST)  # fmt: skip
     vocabulary = _wanted(fields, missing, "the vocabulary", ("vocab_size", "padded_vocab_size"), WIDEST)
     is_encoder = config_defaults.is_encoder(model_type)
     kinds = read_layers(fields, layers_number or 0, is_encoder)
-    if layers_number and len(kinds) not in (layers_number, 2 * layers_number):
+    if layers_number and kinds and len(kinds) not in (layers_number, 2 * layers_number):
         missing.append(f"{layers_number} layers are named, {len(kinds)} are described: those are counted")
     attends = any(layer.is_attending for layer in kinds)
     heads = _heads(fields, kinds) if attends else None
@@ -200,6 +205,7 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
     quantized = read_quantization(holder, dtype)
     if not quantized.is_quantized and isinstance(quantization, dict):
         quantized = read_quantization(Fields({"quantization_config": _modelopt_file(quantization)}, complaints), dtype)
+    quantized = with_narrow_experts(quantized, fields.text("expert_dtype"))
     if quantized.complaint:
         missing.append(quantized.complaint + ": its weights are counted as if they were not quantised")
     mla = _mla(fields)
@@ -223,14 +229,16 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
         value_dim=fields.count("v_head_dim", "value_head_dim", largest=WIDEST) or head_dim,
         inner=inner,
         is_gated=not config_defaults.has_plain_mlp(model_type)
-        and fields.text("mlp_hidden_act", "hidden_act") not in ("relu2", "gelu_new"),
+        and (fields.text("mlp_hidden_act", "hidden_act") not in ("relu2", "gelu_new") or model_type == "bitnet"),
         is_tied=bool(fields.flag("tie_word_embeddings", "tie_embeddings", "tie_weights")),
         context=context,
         window=window if any(layer.mixer == "sliding" for layer in kinds) else None,
         is_chunked="attention_chunk_size" in fields,
         has_output_gate=bool(fields.flag("attn_output_gate")),
         has_head=text is not whole or (not is_encoder and _has_head(whole)),
-        query_rank=fields.count("share_q_dim", largest=WIDEST),
+        query_rank=fields.count("share_q_dim", *(() if mla else ("q_lora_rank",)), largest=WIDEST),
+        output_rank=fields.count("o_lora_rank", largest=WIDEST),
+        output_groups=fields.count("o_groups", largest=WIDEST) or 1,
         attention_width=fields.count("attention_hidden_size", largest=WIDEST),
         adapter_rank=(fields.count("adapter_rank", largest=WIDEST) or 0)
         if fields.flag("use_shared_mlp_adapter")
@@ -354,6 +362,8 @@ def _experts(fields: Sections, hidden: int | None, missing: list[str]) -> Expert
     named = ("moe_intermediate_size", "moe_ffn_hidden_size", "expert_intermediate_size", "expert_ffn_hidden_size", "expert_hidden_dim")  # fmt: skip
     counts, widths = fields.each(*EXPERT_COUNTS), fields.each("moe_intermediate_size")
     first = next((width for width in widths if width), None)
+    if first and not counts and 1 < len(widths) <= _MOST_KINDS_OF_EXPERTS and len(set(widths)) > 1:
+        counts, count = (count,) * len(widths), count * len(widths)
     if first and 1 < len(counts) == len(widths):
         # ERNIE's models of images: experts of two widths
         width: int | None = round(sum((number or 0) * (each or 0) for number, each in zip(counts, widths, strict=True)) / max(1, count))  # fmt: skip
@@ -369,7 +379,7 @@ def _experts(fields: Sections, hidden: int | None, missing: list[str]) -> Expert
         per_token=per_token or 1,
         width=width,
         shared=_shared_width(fields, first or width, hidden or 0),
-        latent=fields.count("moe_latent_size", largest=WIDEST) or 0,
+        latent=fields.count("moe_latent_size", "moe_hidden_size", largest=WIDEST) or 0,
     )
 
 

@@ -23,6 +23,8 @@ _MADE = (_COPIES, _PADDING)
 _PADDED_TO = 256
 _PADDING_SHARE = 0.04
 _AGREES_WITHIN = 0.005
+_FEW_ROWS = 4
+"""A compression up to which an indexer chooses the rows."""
 _IS_FLOAT32_WITHIN = 0.05
 
 
@@ -195,11 +197,23 @@ def _attention_groups(shape: Architecture, kind: Layer, module: str) -> list[_Gr
     queries = read * heads * head * (2 if shape.has_output_gate else 1)
     if shape.query_rank:
         queries = read * shape.query_rank + shape.query_rank * heads * head
+    outputs = heads * value * hidden
+    if shape.output_rank:
+        outputs = shape.output_rank * (heads * value + shape.output_groups * hidden)
     keys = read * kv_heads * (head + (value if kind.has_values else 0))
-    return [
-        ("attention", Split.ATTENTION, kind.attends * (queries + heads * value * hidden) * each),
+    found = [
+        ("attention", Split.ATTENTION, kind.attends * (queries + outputs) * each),
         ("attention keys and values", Split.KEYS, kind.attends * keys * each),
     ]
+    if kind.compression:
+        # two of each where the windows that are joined overlap, and an indexer to choose among many rows
+        widths = head if kind.compression > _FEW_ROWS else 2 * head
+        compressor = 2 * hidden * widths
+        if kind.compression <= _FEW_ROWS and shape.indexer:
+            index = shape.indexer
+            compressor += (shape.query_rank or hidden) * index.heads * index.head_dim + hidden * (4 * index.head_dim + index.heads)  # fmt: skip
+        found.append(("compressor of the cache", Split.REPLICATED, compressor * each))
+    return found
 
 
 def _per_layer_groups(shape: Architecture, each: PerLayer) -> list[_Group]:

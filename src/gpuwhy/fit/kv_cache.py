@@ -13,6 +13,9 @@ _PACKED_MLA = {"fp8_ds_mla": 656.0, "nvfp4_ds_mla": 352.0}
 """Bytes per token and layer of vLLM's own layouts for sparse MLA (v1/attention, mla_attention.py)."""
 
 
+_COMPRESSED_ROPE, _COMPRESSED_SCALES, _INDEXED = 64, 8, 4
+
+
 class KvShape(Struct, frozen=True):
     """Of one rank, in bytes: per token for the layers that keep everything, and for the sliding ones; per request for
     the states. ``window`` tokens is what a sliding layer keeps.
@@ -85,9 +88,25 @@ def _row_bytes(shape: Architecture, layer: Layer, parallel: Parallel, kv_dtype: 
         if shape.indexer:
             row += shape.indexer.head_dim + shape.indexer.head_dim // 128 * 4
         return row
+    if layer.compression is not None:
+        return _compressed_row(shape, layer, kv_dtype)
     kv_heads = layer.kv_heads or shape.kv_heads or 0
     local = max(1, kv_heads // max(1, parallel.attention)) if kv_heads else 0
     return local * sum(shape.row_widths(layer)) * element
+
+
+def _compressed_row(shape: Architecture, layer: Layer, kv_dtype: str) -> float:
+    """DeepSeek V4: a latent row in fp8 with 16-bit angles and scales, one for so many tokens; keys of an indexer too.
+
+    Its window of uncompressed rows does not grow with the context (SGLang's pool_configurator.py).
+    """
+    head, rope = layer.head_dim or shape.head_dim or 0, _COMPRESSED_ROPE
+    is_wide = _ELEMENT.get(kv_dtype.rpartition(".")[2].lower()) == _ELEMENT["bfloat16"]
+    row = 2 * head if is_wide else max(0, head - rope) + 2 * rope + _COMPRESSED_SCALES
+    if not layer.compression:
+        return 0.0
+    index = shape.indexer.head_dim * (1 + 4 / 128) if shape.indexer and layer.compression <= _INDEXED else 0.0
+    return (row + index) / layer.compression
 
 
 def request_bytes_in_groups(kv: KvShape, length: int, in_flight: int, block: int) -> float:

@@ -11,6 +11,7 @@ from msgspec import Struct
 from gpuwhy.fit.fields import Fields, Sections
 
 MOST_LAYERS = 2000
+_COMPRESSIONS = {"compressed_sparse_attention": 4, "heavily_compressed_attention": 128}
 WIDEST = 10**7
 EXPERT_COUNTS = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts", "num_moe_experts")
 _MOST_EXPERTS = 10**5
@@ -38,6 +39,8 @@ class Layer(Struct, frozen=True, kw_only=True):
     """Not: it uses the attention and the MLP of an earlier layer again (Zamba 2)."""
     has_values: bool = True
     """Not: its keys are its values as well, in the weights; the cache holds both (Gemma 4)."""
+    compression: int | None = None
+    """The cache has one row for so many tokens, besides the window; 0: the window only. None: a row each."""
     attends: int = 1
     """2: over its own tokens, and over those of an encoder (Whisper)."""
 
@@ -64,7 +67,15 @@ def read_layers(fields: Sections, number: int, is_encoder: bool) -> tuple[Layer,
             Layer(mixer=mixer, feed=feed)
             for mixer, feed in zip(_mixers(fields, number), _feeds(fields, number), strict=True)
         ]
-    for change in (_parallel_states, _own_widths, _sliding_widths, _shared_caches, _shared_blocks):
+    for change in (
+        _layers_of_one_thing,
+        _parallel_states,
+        _compressed,
+        _own_widths,
+        _sliding_widths,
+        _shared_caches,
+        _shared_blocks,
+    ):
         layers = change(fields, layers)
     if is_encoder:
         layers = [msgspec.structs.replace(layer, keeps_cache=False) for layer in layers]
@@ -101,7 +112,9 @@ def _from_blocks(fields: Sections, blocks: Sequence[Any]) -> list[Layer]:
     return layers
 
 
-_MIXERS = {"full_attention": "full", "attention": "full", "full": "full", "global": "full", "hybrid": "full", "sliding_attention": "sliding", "sliding": "sliding", "local": "sliding", "chunked_attention": "sliding", "linear_attention": "state", "mamba": "state", "mamba2": "state", "recurrent": "state", "conv": "state", "linear": "state", "kda": "state", "gdn": "state", "lightning": "state"}  # fmt: skip
+_ALONE = {"mlp": ("none", "dense"), "moe": ("none", "experts")}
+"""Layers that mix nothing. In a model that has them, the others have no MLP."""
+_MIXERS = {"full_attention": "full", "attention": "full", "full": "full", "global": "full", "hybrid": "full", "sliding_attention": "sliding", "sliding": "sliding", "local": "sliding", "chunked_attention": "sliding", "linear_attention": "state", "mamba": "state", "mamba2": "state", "recurrent": "state", "conv": "state", "linear": "state", "kda": "state", "gdn": "state", "lightning": "state", "hybrid_sliding": "sliding", "window_attention": "sliding"}  # fmt: skip
 
 
 def _mixers(fields: Sections, number: int) -> list[str]:
@@ -180,7 +193,7 @@ def _feeds(fields: Sections, number: int) -> list[str]:
     if not has_attention(fields):
         # Mamba's layers have no MLP, whatever intermediate_size says
         return ["none"] * number
-    if expert_count(fields) < 2 or fields.flag("enable_moe_block") is False:
+    if expert_count(fields) < 2 or fields.flag("enable_moe_block") is False or fields.flag("is_moe") is False:
         return ["dense"] * number
     named = fields.items("mlp_layer_types")
     if len(named) >= number > 0:
@@ -208,6 +221,29 @@ def _lowest(fields: Sections, name: str) -> int | None:
     """A number, or the least of a list of them."""
     listed = [each for each in fields.each(name) if each is not None]
     return min(listed) if listed else fields.count(name, zero=True, largest=MOST_LAYERS)
+
+
+def _layers_of_one_thing(fields: Sections, layers: list[Layer]) -> list[Layer]:
+    """Nemotron-H as newer configurations spell it: attention, state, MLP and experts are layers of their own."""
+    named = [str(each).lower() for each in fields.items("layers_block_type", "layer_types")]
+    if not _ALONE.keys() & set(named) or len(named) < len(layers):
+        return layers
+    return [
+        msgspec.structs.replace(layer, mixer=_ALONE[name][0], feed=_ALONE[name][1])
+        if name in _ALONE
+        else msgspec.structs.replace(layer, feed="none")
+        for layer, name in zip(layers, named, strict=False)
+    ]
+
+
+def _compressed(fields: Sections, layers: list[Layer]) -> list[Layer]:
+    """DeepSeek V4: besides a window, one row for so many tokens; 0 for none."""
+    ratios = fields.each("compress_ratios")
+    named = [_COMPRESSIONS.get(str(each), 0) for each in fields.items("layer_types")]
+    found = [ratio or 0 for ratio in ratios] or (named if any(named) else [])
+    if len(found) < len(layers):
+        return layers
+    return [msgspec.structs.replace(layer, mixer="full", compression=ratio) for layer, ratio in zip(layers, found, strict=False)]  # fmt: skip
 
 
 def _parallel_states(fields: Sections, layers: list[Layer]) -> list[Layer]:

@@ -188,6 +188,13 @@ def online(name: str, quantization: Quantization) -> Quantization:
     return Quantization(wanted, quantization.dtype, (Rule(pattern, chosen),), (), quantization.kv_format)
 
 
+def with_narrow_experts(quantization: Quantization, dtype: str) -> Quantization:
+    """``expert_dtype`` of DeepSeek V4 says that its experts are narrower than what quantization_config says of all."""
+    if dtype.lower() not in ("fp4", "mxfp4", "float4"):
+        return quantization
+    return msgspec.structs.replace(quantization, rules=(Rule("experts", MXFP4), *quantization.rules))
+
+
 def _left_out(section: Fields) -> tuple[str, ...]:
     listed = section.texts("ignore", "modules_to_not_convert", "ignored_layers", "exclude_modules", "exclude", "llm_int8_skip_modules", "exclude_layers")  # fmt: skip
     extra = section.section("extra_config")

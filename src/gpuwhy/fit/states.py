@@ -30,7 +30,7 @@ def read_state(fields: Sections, hidden: int | None) -> State | None:
     linear = fields.section("linear_attn_config")
     if not linear.is_empty:
         return _kimi_delta(linear, width)
-    if fields.items("attn_type_list") or fields.count("layer_group_size"):
+    if fields.items("attn_type_list") or fields.count("layer_group_size") or "linear_attn_alpha_factor" in fields:
         return _lightning(fields, width, wanted)
     kernel = fields.count("conv_L_cache", largest=1000)
     if kernel:

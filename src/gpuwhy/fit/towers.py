@@ -66,7 +66,7 @@ def read_towers(whole: Fields, known_as: str) -> tuple[Tower, ...]:
 
 def _tower(kind: str, section: Fields, whole: Fields) -> Tower:
     model_type = normalised(section.text("model_type"))
-    if kind == "vision" and model_type == "glm4v":
+    if kind == "vision" and model_type.startswith(("glm4v", "glm46v", "glmga")):
         return _glm_vision(section)
     known = config_defaults.tower_parameters(model_type)
     if known:

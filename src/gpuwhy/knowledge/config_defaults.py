@@ -65,6 +65,19 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "deepseekv2": {**_DEEPSEEK, "first_k_dense_replace": 0},
     "deepseekv3": {**_DEEPSEEK, "first_k_dense_replace": 3},
     "kimik2": {**_DEEPSEEK},
+    "deepseekv4": {
+        "head_dim": 512,
+        "num_key_value_heads": 1,
+        "attention_k_eq_v": True,
+        "o_lora_rank": 1024,
+        "o_groups": 8,
+        "index_head_dim": 128,
+        "index_n_heads": 64,
+        "sliding_window": 128,
+        "n_shared_experts": 1,
+    },
+    "musesparktext": {"attn_output_gate": True},
+    "museglimmertext": {"attn_output_gate": True},
     "deepseekv32": {**_DEEPSEEK, "first_k_dense_replace": 3, "index_head_dim": 128, "index_n_heads": 64},
     "glmmoedsa": {
         "qk_nope_head_dim": 192,
@@ -146,7 +159,8 @@ _UNDESCRIBED: dict[str, tuple[tuple[str, str, int], ...]] = {
 _PLAIN_MLP = frozenset(
     ["gpt2", "gptneox", "gptj", "gptbigcode", "opt", "bloom", "falcon", "phi", "starcoder2", "mpt", "nemotron",
      "nemotronh", "codegen", "persimmon", "whisper", "bert", "roberta", "xlmroberta", "distilbert", "camembert", "mpnet",
-     "gptneo", "apertus", "bart", "refinedweb", "refinedwebmodel", "rw", "xglm", "biogpt"]
+     "gptneo", "apertus", "apertus15text", "apertus15", "apertus1p5", "apertus1p5text", "ernie", "electra", "megatronbert",
+     "xlmrobertaxl", "roformer", "rocbert", "bertgeneration", "rembert", "bigbird", "gptneoxjapanese", "bart", "refinedweb", "refinedwebmodel", "rw", "xglm", "biogpt"]
 )  # fmt: skip
 #: encoders: no cache, no output head of the vocabulary
 _ENCODERS = frozenset(
