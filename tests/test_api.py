@@ -56,6 +56,11 @@ def test_binaries_are_inspected() -> None:
     assert found.files[0].verdict.runs is False
 
 
+def test_a_trace_of_nothing_is_said_so() -> None:
+    with pytest.raises(gpuwhy.UnusableError, match="name what to trace"):
+        gpuwhy.trace("")
+
+
 def test_source_is_traced(tmp_path: Path) -> None:
     package = tmp_path / "thing"
     package.mkdir()

@@ -72,6 +72,10 @@ def trace(
         tuple(Path(each) for each in earlier),
         tuple(follow),
     )
+    if where is None and log is None and not question and not imported:
+        raise UnusableError(
+            "name what to trace: a line (flashinfer/jit/core.py:109), a symbol (flashinfer.jit.core:check_cuda_arch), or a log"
+        )
     if replay and ":" not in question:
         raise UnusableError("--replay needs a symbol: gpuwhy trace --replay flashinfer.jit.core:check_cuda_arch ...")
     if where is None:
