@@ -97,7 +97,7 @@ def interpreters() -> list[str]:
 def _version(python: str) -> tuple[int, int] | None:
     show = "import sys; print(*sys.version_info[:2])"
     try:
-        done = subprocess.run([python, "-I", "-S", "-c", show], capture_output=True, text=True, timeout=10, check=True)
+        done = subprocess.run([python, "-I", "-S", "-c", show], capture_output=True, text=True, timeout=300, check=True)
         major, minor = done.stdout.split()
     except (OSError, ValueError, subprocess.SubprocessError):
         return None

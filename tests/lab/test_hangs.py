@@ -6,6 +6,7 @@ The locks are the real filelock's and the real torch's; the host has no py-spy, 
 from __future__ import annotations
 
 import json
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -195,7 +196,7 @@ def test_an_ordinary_user_is_told_what_is_not_shown_to_him(host: GpuHost, held: 
 RANK = """
 import sys, time, datetime, torch, torch.distributed as distributed
 limit = datetime.timedelta(seconds=600)
-distributed.init_process_group("gloo", init_method="tcp://127.0.0.1:29511", world_size=2, rank=int(sys.argv[1]), timeout=limit)
+distributed.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{sys.argv[2]}", world_size=2, rank=int(sys.argv[1]), timeout=limit)
 print("met", flush=True)
 if sys.argv[1] == "1":
     distributed.all_reduce(torch.ones(4))
@@ -209,17 +210,19 @@ def test_real_ranks_of_torch_that_wait_for_each_other(tmp_path: Path) -> None:
     script = tmp_path / "hang_rank.py"
     script.write_text(RANK)
     environment = {"GLOO_SOCKET_IFNAME": "lo", "PYTHONUNBUFFERED": "1"}
-    with live.running(seed_python, str(script), "0", environment=environment) as first:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = str(unused.getsockname()[1])
+    with live.running(seed_python, str(script), "0", port, environment=environment) as first:
         until(lambda: "other ranks" in told(first.pid).headline)
         alone = told(first.pid)
-        with live.running(seed_python, str(script), "1", environment=environment) as second:
+        with live.running(seed_python, str(script), "1", port, environment=environment) as second:
             assert first.stdout is not None
             assert first.stdout.readline() == "met\n"
             until(lambda: "all_reduce" in told(second.pid).headline)
             reducing = examine(parse_where("local"), pid=second.pid).diagnosis
     assert (alone.state, alone.what) == ("stuck", "peer")
     assert "waits for the other ranks to come (in _create_c10d_store, rendezvous.py:" in alone.headline
-    assert "it listens on port 29511" in alone.headline
+    assert f"it listens on port {port}" in alone.headline
     assert reducing.waiting is not None
     assert (reducing.waiting.state, reducing.waiting.what) == ("stuck", "collective")
     assert any(f"process {first.pid} (python " in each.quote for each in reducing.waiting.evidence), "the other rank"
