@@ -41,3 +41,21 @@ def test_the_cache_of_a_token_is_as_arithmetic_has_it(name: str) -> None:
 def test_a_model_that_only_embeds_starts_without_a_cache() -> None:
     found = estimated(model_of(MODELS["bge-large-en-v1.5"]["config"]), "vllm 0.33.0", gpu="L4")
     assert (found.verdict, found.cache.bytes_per_token) == (Verdict.STARTS, 0)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "billions"),
+    [("llava", 7.06), ("llama4", 108.2), ("glm4v_moe", 104.4), ("qwen2_vl", 73.4), ("kimi_k25", 670.6), ("mistral3", 24.0), ("minimax_m3_vl", 448)],
+)  # fmt: skip
+def test_sections_may_leave_out_what_their_class_takes(model_type: str, billions: float) -> None:
+    """As transformers builds the model from a configuration that says nothing but its type."""
+    shape = read_architecture({"model_type": model_type, "text_config": {"vision": 0}, "vision_config": {"text": 0}})
+    assert computed_inventory(shape).checkpoint_bytes / 2e9 == pytest.approx(billions, rel=0.02)
+
+
+def test_a_section_of_another_class_takes_the_values_of_its_own() -> None:
+    config = {"model_type": "llava", "text_config": {"model_type": "mistral", "num_hidden_layers": 4}, "vision_config": {"model_type": "siglip_vision_model"}}  # fmt: skip
+    shape = read_architecture(config)
+    assert (len(shape.layers), shape.inner, shape.kv_heads) == (4, 14336, 8)
+    assert shape.vision
+    assert (shape.vision.layers, shape.vision.width) == (12, 768)

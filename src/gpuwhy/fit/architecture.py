@@ -16,7 +16,7 @@ from gpuwhy.fit.layers import EXPERT_COUNTS, MOST_LAYERS, WIDEST, Layer, expert_
 from gpuwhy.fit.quantization import HALF, Quantization, plain_format, read_quantization, with_narrow_experts
 from gpuwhy.fit.states import State, read_state
 from gpuwhy.fit.towers import Tower, read_towers
-from gpuwhy.knowledge import config_defaults
+from gpuwhy.knowledge import config_defaults, nested_config_defaults
 from gpuwhy.knowledge.model_architectures import normalised
 
 _TEXT_SECTIONS = ("text_config", "llm_config", "language_config", "thinker_config", "language_model_config", "text_model", "llm_cfg")  # fmt: skip
@@ -167,8 +167,8 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
     complaints: list[str] = []
     whole = Fields(config, complaints)
     text = _text_section(whole)
-    model_type = normalised(text.text("model_type") or whole.text("model_type") or _class_of(whole))
-    defaults = config_defaults.defaults_of(model_type) if text is whole else config_defaults.nested_defaults_of(model_type)  # fmt: skip
+    whole_type = normalised(whole.text("model_type") or _class_of(whole))
+    model_type, defaults = _type_and_defaults(whole, text, whole_type)
     fields = Sections((text, *(text.section(part) for part in _PARTS), whole), defaults, complaints)
     missing: list[str] = []
     if whole.is_empty:
@@ -250,7 +250,7 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
         indexer=_indexer(fields),
         state=state,
         experts=experts,
-        towers=read_towers(whole, model_type),
+        towers=read_towers(whole, whole_type),
         quantization=quantized,
         predicting_layers=fields.count(
             "num_nextn_predict_layers", "mtp_num_hidden_layers", "mtp_num_layers", "num_mtp_modules", largest=64
@@ -264,6 +264,16 @@ def read_architecture(config: Any, quantization: Any = None) -> Architecture:
         has_unloaded=any(name in whole for name in _UNLOADED),
         missing=tuple(dict.fromkeys(missing)),
     )
+
+
+def _type_and_defaults(whole: Fields, text: Fields, whole_type: str) -> tuple[str, dict[str, Any]]:
+    """Of the text model, and what its class takes for fields that are left out."""
+    if text is whole:
+        return whole_type, config_defaults.defaults_of(whole_type)
+    said = normalised(text.text("model_type"))
+    model_type = said or nested_config_defaults.type_of(whole_type) or whole_type
+    nested = {**config_defaults.nested_defaults_of(model_type), **nested_config_defaults.text_defaults_of(whole_type, said)}  # fmt: skip
+    return model_type, nested
 
 
 def _text_section(whole: Fields) -> Fields:

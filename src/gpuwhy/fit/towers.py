@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 from msgspec import Struct
 
 from gpuwhy.fit.fields import Fields
 from gpuwhy.fit.layers import MOST_LAYERS
-from gpuwhy.knowledge import config_defaults
+from gpuwhy.knowledge import config_defaults, nested_config_defaults
 from gpuwhy.knowledge.model_architectures import normalised
 
 _SECTIONS = (
@@ -46,12 +48,13 @@ def read_towers(whole: Fields, known_as: str) -> tuple[Tower, ...]:
     found = []
     for kind, names in _SECTIONS:
         section = next((s for holder in holders if not (s := holder.section(*names)).is_empty), None)
-        tower = _tower(kind, section, whole) if section is not None else None
+        defaults = nested_config_defaults.tower_defaults_of_whole(known_as) if kind == "vision" else {}
+        tower = _tower(kind, section, whole, defaults) if section is not None else None
         if tower:
             found.append(tower)
     if not found and "encoder_layers" in whole and "decoder_layers" in whole:
         # Whisper: the encoder is described beside the decoder
-        made = _tower("audio", whole, whole)
+        made = _tower("audio", whole, whole, {})
         width = made.width
         found.append(msgspec.structs.replace(made, layers=_encoder_layers(whole), is_gated=False, projected=0, extra=10 * width * width))  # fmt: skip
     if not found:
@@ -64,14 +67,14 @@ def read_towers(whole: Fields, known_as: str) -> tuple[Tower, ...]:
     return tuple(found)
 
 
-def _tower(kind: str, section: Fields, whole: Fields) -> Tower:
+def _tower(kind: str, section: Fields, whole: Fields, usual: dict[str, Any]) -> Tower:
     model_type = normalised(section.text("model_type"))
     if kind == "vision" and model_type.startswith(("glm4v", "glm46v", "glmga")):
         return _glm_vision(section)
     known = config_defaults.tower_parameters(model_type)
     if known:
         return Tower(kind=kind, layers=1, width=1, inner=1, is_gated=False, extra=known)
-    defaults = Fields(config_defaults.tower_defaults_of(model_type))
+    defaults = Fields({**usual, **config_defaults.tower_defaults_of(model_type)})
     layers, width = _layers(section) or _layers(defaults), _width(section) or _width(defaults)
     if layers is None or width is None:
         # the class defaults of CLIP-like towers are large ones
