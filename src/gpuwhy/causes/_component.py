@@ -9,7 +9,7 @@ from gpuwhy.knowledge import components
 
 GENERIC = frozenset({"python", "user-program", "python-env", "cuda-toolkit", "driver", "cuda-compat", "ninja", "cmake"})
 """What a path may name without telling whose build or code it is."""
-WEAK = frozenset({"torch", "nccl", "ray", "setuptools", "pip", "uvicorn", "fastapi", "numpy"})
+WEAK = frozenset({"torch", "tvm", "nccl", "ray", "setuptools", "pip", "uvicorn", "fastapi", "numpy"})
 """Carriers: their frames lie around other components' failures. They count when nothing else is named."""
 
 _PATH = re.compile(r"(?:[\w.@+~-]{0,80}/){1,40}[\w.@+~-]{1,120}", re.ASCII)

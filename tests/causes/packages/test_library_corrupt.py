@@ -63,3 +63,10 @@ def test_the_file_decides(judge_report: Judge, finding: Find) -> None:
 ])  # fmt: skip
 def test_near_misses_are_others(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_windows_names_the_library_behind_its_message(judge_report: Judge, finding: Find) -> None:
+    text = 'OSError: [WinError 193] %1 is not a valid Win32 application. Error loading "C:\\AI\\venv\\lib\\site-packages\\torch\\lib\\cublas64_12.dll" or one of its dependencies.\n'
+    found = finding(judge_report(text), CAUSE)
+    assert found.component == "torch"
+    assert found.certainty is not Certainty.PROVEN

@@ -102,3 +102,9 @@ def test_a_name_that_is_too_long_for_the_file_system(judge_report: Judge, findin
 def test_near_miss_cuda_home_is_no_home(judge_report: Judge) -> None:
     text = "OSError: CUDA_HOME environment variable is not set. Please set it to your CUDA install root.\n"
     assert CAUSE not in [found.cause for found in judge_report(text).findings]
+
+
+def test_the_hub_names_the_folder_that_it_may_not_write(judge_report: Judge, finding: Find) -> None:
+    text = "OSError: PermissionError at /data/hub/models--Qwen--Qwen2.5-7B when downloading Qwen/Qwen2.5-7B. Check cache directory permissions.\n"
+    found = finding(judge_report(text), CAUSE)
+    assert (found.component, found.remedies[0].name) == ("huggingface-hub", "HF_HOME")

@@ -125,3 +125,10 @@ def test_a_hostile_name_never_reaches_a_command(judge_report: Judge) -> None:
             m.command for m in found.missing
         ]:
             assert "reboot" not in command
+
+
+def test_nvcc_without_its_own_library(judge_report: Judge, finding: Find) -> None:
+    text = "pip install causal-conv1d\n/usr/local/cuda/bin/nvcc: error while loading shared libraries: libnvvm.so.4: cannot open shared object file\nerror: command '/usr/local/cuda/bin/nvcc' failed with exit code 127\n"
+    judgement = judge_report(text)
+    assert "libnvvm.so.4" in finding(judgement, CAUSE).title
+    assert "library-missing" not in [found.cause for found in judgement.findings]

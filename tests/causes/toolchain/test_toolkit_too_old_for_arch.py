@@ -185,3 +185,8 @@ def test_a_paste_of_shell_characters_never_enters_a_command(judge_report: Judge)
     decides = judge_report(log).decides
     assert decides is not None
     assert "reboot" not in decides.command
+
+
+def test_an_exception_of_tvm_s_is_of_the_library_that_compiles(judge_report: Judge, finding: Find) -> None:
+    text = "Traceback (most recent call last):\n  File \"/usr/local/lib/python3.12/dist-packages/flashinfer/jit/cpp_ext.py\", line 311, in run_ninja\n    raise error\ntvm.error.InternalError: nvcc fatal   : Unsupported gpu architecture 'compute_103a'\n"
+    assert finding(judge_report(text), CAUSE).component == "flashinfer"

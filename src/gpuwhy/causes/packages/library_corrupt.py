@@ -30,7 +30,7 @@ _ROOM = 64 * 2**20
     family="Packages",
     leads_to=("startup-timeout",),
     signs=[
-        says("too-short", "file too short", rf"(?P<file>{_FILE}): (?:cannot open shared object file: )?file too short"),
+        says("too-short", ("file too short", "is not a valid win32 application"), rf"(?P<file>{_FILE}): (?:cannot open shared object file: )?file too short|not a valid Win32 application\. Error loading \"(?P<file2>[^\"\n]{{3,300}})\""),
         says(
             "no-elf",
             ("invalid elf header", "elf load command", "elf file's phentsize", "cannot read file data", "file data: input/output error", "wrong elf class", "not properly aligned"),
@@ -105,6 +105,8 @@ def _stated(case: Case, match: Match) -> Judgement:
         return RuledOut(f"{path} is whole", (quoted, known.evidence))
     is_failure = parts.is_failure(case, match)
     is_plain = match.sign in ("too-short", "damaged-archive", "checksum") or "past end of file" in match.text
+    if "Win32" in match.text:
+        is_plain = False  # a 32-bit Python beside 64-bit libraries reads the same
     if match.sign == "damaged-archive" and not is_failure and case.incident.primary is not None:
         is_plain = False
     component = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gpuwhy.causes._case import Case, derived, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
@@ -63,11 +65,19 @@ def library_missing(case: Case, torch: Torch | Unknown) -> Judgement:
     for missing in missing_libraries(case):
         if is_driver_library(missing.library) or is_torch_library(missing.library):
             continue
+        if _OF_TOOLKIT.search(missing.match.text):
+            continue
         cuda = cuda_library(missing.library)
         judged = _cuda(case, missing, cuda, torch) if cuda is not None else _system(case, missing)
         if judged is not None:
             return judged
     return _on_windows(case)
+
+
+_OF_TOOLKIT = re.compile(
+    r"(?:^|/)(?:nvcc|cicc|ptxas|nvlink|fatbinary|cudafe\+\+): error while loading shared libraries"
+)
+"""A program of the CUDA toolkit without its own library: the toolkit is installed in part (toolkit-incomplete)."""
 
 
 def _on_windows(case: Case) -> Judgement:

@@ -40,7 +40,7 @@ _KNOWN: tuple[tuple[str, JitCache], ...] = (
     (r"jax_cache|jax_compilation_cache", JitCache("jax", "jax", "JAX_COMPILATION_CACHE_DIR")),
     (r"\.aiter/jit|/aiter/jit", JitCache("aiter", "aiter", "AITER_JIT_DIR")),
     (r"cache/outlines\b|\.outlines", JitCache("outlines", "outlines", "OUTLINES_CACHE_DIR")),
-    (r"cache/huggingface|/hf_home|huggingface/(?:hub|modules|datasets|xet)", JitCache("huggingface", "huggingface-hub", "HF_HOME")),
+    (r"cache/huggingface|/hf_home|huggingface/(?:hub|modules|datasets|xet)|/hub/(?:models|datasets)--", JitCache("huggingface", "huggingface-hub", "HF_HOME")),
 )  # fmt: skip
 """By a part of the path; the first that fits. Variables and places: read in the libraries' released sources."""
 _INSIDE_PACKAGES = ("flashinfer-cubin", "aiter")

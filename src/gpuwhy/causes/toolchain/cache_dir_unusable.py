@@ -51,6 +51,7 @@ class Obstacle(msgspec.Struct, frozen=True):
         says("homeless", ("could not determine home directory", "can't determine home directory", "$home is not defined", "home environment variable"), r"(?:[Cc]ould not|can't) determine home directory|\$HOME is not defined|(?<![\w-])\$?HOME environment variable"),
         says("cannot-be-made", ("cannot create director", "failed to create", "could not create", "cannot create temporary", "unable to create", "no locator available"), r"(?:cannot create director|[Ff]ailed to create|[Cc]ould not create|[Uu]nable to create)[^\n]{0,120}?(?P<path>[/~][^'\"`\]\n:\s]{1,400})|no locator available for file '(?P<path2>[^']{1,400})'"),
         says("database", "unable to open database file"),
+        says("hub-denied", "permissionerror at ", r"PermissionError at (?P<path>[/~][^\s'\"]{1,400}) when downloading"),
         says("hub-warned", "problem when trying to write in your cache folder", r"write in your cache folder \((?P<path>[^)]{1,400})\)"),
     ],
 )  # fmt: skip
@@ -111,8 +112,8 @@ def cache_dir_unusable(case: Case, packages: Packages | Unknown, environment: En
     )
 
 
-_ORDER = ("denied", "read-only", "noexec", "denied-before", "not-a-folder", "no-such-user", "homeless", "locks", "cannot-be-made", "database", "hub-warned")  # fmt: skip
-_KINDS = {"denied-before": "denied", "cannot-be-made": "denied", "database": "denied", "hub-warned": "denied", "no-such-user": "homeless"}  # fmt: skip
+_ORDER = ("denied", "read-only", "noexec", "denied-before", "not-a-folder", "no-such-user", "homeless", "locks", "cannot-be-made", "database", "hub-denied", "hub-warned")  # fmt: skip
+_KINDS = {"denied-before": "denied", "cannot-be-made": "denied", "database": "denied", "hub-denied": "denied", "hub-warned": "denied", "no-such-user": "homeless"}  # fmt: skip
 
 
 def _read(case: Case) -> Obstacle | None:

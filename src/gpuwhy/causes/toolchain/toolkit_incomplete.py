@@ -54,8 +54,19 @@ class _Part(msgspec.Struct, frozen=True):
         ),
         says(
             "tool-missing",
-            ("cicc", "cudafe++", "fatbinary", "nvlink", "bin2c", "libdevice", "cuobjdump", "nvdisasm", "ptxas"),
-            r"(?:^|[\s:'\"/])(?P<tool>cicc|cudafe\+\+|fatbinary|nvlink|bin2c|cuobjdump|nvdisasm|ptxas)['\"]?: (?:command )?not found"
+            (
+                "cicc",
+                "cudafe++",
+                "fatbinary",
+                "nvlink",
+                "bin2c",
+                "libdevice",
+                "cuobjdump",
+                "nvdisasm",
+                "ptxas",
+                "nvcc: error while loading",
+            ),
+            r"(?:^|/)(?:nvcc|cicc|ptxas|nvlink|fatbinary|cudafe\+\+): error while loading shared libraries: (?P<own>[\w.+-]{3,80})|(?:^|[\s:'\"/])(?P<tool>cicc|cudafe\+\+|fatbinary|nvlink|bin2c|cuobjdump|nvdisasm|ptxas)['\"]?: (?:command )?not found"
             r"|No such file or directory:? ['\"][^'\"]{0,200}(?P<tool2>cicc|cudafe\+\+|fatbinary|nvlink|cuobjdump|nvdisasm|bin/ptxas)['\"]"
             r"|(?P<tool3>cuobjdump|nvdisasm) (?:not found|is not installed|could not be found)|(?:cannot|could not|can't|couldn't) find (?P<tool4>cuobjdump|nvdisasm|ptxas|libdevice)"
             r"|(?P<tool5>libdevice)(?:\.10\.bc)? (?:is required .{0,60}not found|not found)|Missing (?P<tool6>libdevice) file",
@@ -132,6 +143,9 @@ def _tool(case: Case) -> _Part | None:
     match = case.found("tool-missing")
     if match is None or "/triton/backends/" in match.text:
         return None
+    own = match.group("own")
+    if own is not None:
+        return _Part(match, "library", own, "cuda-nvvm" if "nvvm" in own else "cuda-nvcc")
     name = next((value for group, value in match.groups.items() if group.startswith("tool")), "").rpartition("/")[2]
     return _Part(match, "program", name, files.TOOLS.get(name.lower(), "cuda-nvcc"))
 
