@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 
+import msgspec
 import pytest
 
 from gpuwhy.model.remedy import Remedy
@@ -112,3 +113,19 @@ def test_a_value_of_a_log_cannot_end_the_comment_it_stands_in() -> None:
     setting = Setting(kind="shell", arguments={"mem_fraction_static": "0.75\nreboot"})
     written = written_for(flag("--mem-fraction-static", "0.80"), setting)
     assert written.commands == ("# add to the start command: --mem-fraction-static 0.80",)
+
+
+def test_the_way_back_from_an_unset_variable_sets_it_again_and_its_check_wants_it_gone() -> None:
+    assert written_for(env("A", "unset"), SHELL).undo[0] == "# export A again, as it was"
+    known = msgspec.structs.replace(SHELL, variables={"A": "x y"})
+    assert written_for(env("A", "unset"), known).undo[0] == "export A='x y'"
+    for setting in (
+        Setting(kind="docker", container="vllm"),
+        Setting(kind="compose", container="vllm", compose_service="vllm", compose_directory="/srv"),
+        Setting(kind="kubernetes", container="ns/pod"),
+        Setting(kind="shell", command=("docker", "run", "--name", "vllm", "-eA=1", "img")),
+        Setting(kind="systemd", unit="a.service"),
+        SHELL,
+    ):
+        check = written_for(env("A", "unset"), setting).check[-1]
+        assert "! " in check, (setting.kind, check)

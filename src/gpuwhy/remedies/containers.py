@@ -31,7 +31,7 @@ class Container:
         return self._recreated(
             f"without its --env {name} (and with --env={name}= when the image sets it)",
             "with it",
-            f"{self._engine} exec {self._name} printenv {name}",
+            f"! {self._engine} exec {self._name} printenv {name} | grep .",
         )
 
     def set_option(self, option: str, value: str) -> Change:
@@ -59,7 +59,7 @@ class Container:
                 f"# run the same `{self._engine} run` again, {change}",
             ),
             undo=(
-                f"{self._engine} rm --force {self._name}  # the new one, started {back} before",
+                f"{self._engine} rm --force {self._name}  # the new one; the one that is kept was started {back}",
                 f"{self._engine} rename {self._kept_name} {self._name}",
                 f"{self._engine} start {self._name}",
             ),

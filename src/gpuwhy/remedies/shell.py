@@ -10,7 +10,6 @@ from gpuwhy.remedies.container_run import is_option_of_run
 from gpuwhy.remedies.setting import Setting
 from gpuwhy.remedies.typed_command import TypedCommand, read_words
 
-
 _PLAIN = re.compile(r"[\w.+-]{1,60}", re.ASCII)
 """A value that can stand in a comment: it comes from a log."""
 
@@ -39,7 +38,7 @@ class Shell:
             return Change((f"unset {name}", *change.commands), change.undo, change.check)
         return Change(
             commands=(f"unset {name}", *self.restart()),
-            undo=(self._as_before(name), *self.restart()),
+            undo=(self._as_it_was(name), *self.restart()),
             check=(f"! env | grep ^{name}=",),
         )
 
@@ -82,6 +81,11 @@ class Shell:
 
     def _retyped(self, changed: TypedCommand) -> Change:
         return Change(commands=(changed.text(),), undo=self.restart())
+
+    def _as_it_was(self, name: str) -> str:
+        """Of a variable that was set: with its value, or the word that it had one, where nobody told which."""
+        before = self._setting.variables.get(name)
+        return f"# export {name} again, as it was" if before is None else self._as_before(name)
 
     def _as_before(self, name: str) -> str:
         before = self._setting.variables.get(name)

@@ -26,7 +26,9 @@ class TypedContainer:
         return self._started_again(changed, *self._printed(name))
 
     def unset_variable(self, name: str) -> Change:
-        return self._started_again(self._run.without_variable(name), *self._printed(name))
+        return self._started_again(
+            self._run.without_variable(name), *(f"! {each} | grep ." for each in self._printed(name))
+        )
 
     def set_option(self, option: str, value: str) -> Change:
         if is_option_of_run(option, value):

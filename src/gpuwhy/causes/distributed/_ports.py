@@ -123,7 +123,7 @@ def _of_queue(case: Case, port: TakenPort, component: str | None) -> tuple[Remed
         name="VLLM_PORT",
         value="unset",
         summary="Let each worker choose its own free port: a constant VLLM_PORT is the same start value for all of them",
-        check=("tr '\\0' '\\n' < /proc/PID/environ | grep ^VLLM_PORT=",),
+        check=("! tr '\\0' '\\n' < /proc/PID/environ | grep ^VLLM_PORT=",),
         rank=1,
     )
     newer = Remedy(kind="package", name="vllm", value="newer", summary="A release that binds a port at the moment it chooses it", is_sure=False)  # fmt: skip
