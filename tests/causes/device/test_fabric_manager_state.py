@@ -143,3 +143,17 @@ def test_a_fabric_that_is_in_progress_makes_it_likely(judge_report: Judge, findi
 def test_the_unit_in_the_prefix_says_who_needs_the_module(judge_report: Judge) -> None:
     text = "nvidia-fabricmanager-start.sh[1887]: NVL5+ system requires ib_umad kernel module to be loaded.\n"
     assert judge_report(text).findings[0].cause == "fabric-manager-state"
+
+
+@pytest.mark.parametrize(("driver", "command"), [
+    ("570.86.15", "apt-get install nvidia-fabricmanager-570=570.86.15-1"),
+    (None, 'v=$(cat /sys/module/nvidia/version) && apt-get install "nvidia-fabricmanager-${v%%.*}=$v*"'),
+])  # fmt: skip
+def test_what_is_installed_is_of_the_loaded_driver_and_can_go_again(
+    judge_report: Judge, finding: Find, driver: str | None, command: str
+) -> None:
+    facts = {"unit_state.nvidia-fabricmanager": "not-found", "nvswitch": True, **({"driver": driver} if driver else {})}
+    first = finding(judge_report(TORCH, facts), CAUSE).remedies[0]
+    assert first.commands[0] == command
+    assert first.undo
+    assert "systemctl is-active nvidia-fabricmanager" in first.check

@@ -196,6 +196,7 @@ def _remedies(where: Surroundings) -> tuple[Remedy, ...]:
         kind="config", name="nvidia-container-runtime mode", value="cdi",
         summary="For good: give the devices by CDI, which the engine tells systemd of",
         commands=("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml", "nvidia-ctk config --in-place --set nvidia-container-runtime.mode=cdi"),
+        undo=("nvidia-ctk config --in-place --set nvidia-container-runtime.mode=auto",), check=("nvidia-ctk cdi list",),
         is_sure=False, limits=("needs a container toolkit and an engine that know CDI",), cost="the container has to be created again",
     )  # fmt: skip
     links = Remedy(

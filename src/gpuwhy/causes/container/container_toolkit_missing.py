@@ -234,6 +234,7 @@ def _remedies(match: Match, where: Surroundings, daemon: str) -> tuple[Remedy, .
         kind="config", name=f"{runtime} runtime nvidia", value="nvidia-ctk runtime configure",
         summary=f"Tell the daemon of the NVIDIA runtime, then restart it{' (as default runtime, or with a RuntimeClass nvidia)' if runtime == 'containerd' else ''}",
         commands=(f"nvidia-ctk runtime configure --runtime={runtime}{' --set-as-default' if runtime == 'containerd' else ''}", f"systemctl restart {runtime}"),
+        undo=(f"# take the runtime nvidia out of {_SETTINGS.get(runtime, 'its settings')} again", f"systemctl restart {runtime}"),
         cost="running containers of the daemon may stop", check=("docker info | grep -i runtimes",) if runtime == "docker" else (),
     )  # fmt: skip
     restart = Remedy(
@@ -255,6 +256,13 @@ def _remedies(match: Match, where: Surroundings, daemon: str) -> tuple[Remedy, .
     return tuple(found)
 
 
+_SETTINGS = {
+    "docker": "/etc/docker/daemon.json",
+    "containerd": "/etc/containerd/config.toml",
+    "crio": "/etc/crio/conf.d",
+}
+"""Where nvidia-ctk writes the runtime that it adds."""
+
 _PLUGIN = Remedy(
     kind="config", name="NVIDIA device plugin", value="install, or look at its log", rank=-1,
     summary="Look whether the nodes offer GPUs at all; without a device plugin (or GPU Operator) at work on them none does",
@@ -267,7 +275,7 @@ def _toolkit() -> Remedy:
     return Remedy(
         kind="system-package", name="nvidia-container-toolkit", value="install", rank=1,
         summary="Install NVIDIA's container toolkit on the host (from NVIDIA's package repository)",
-        commands=("apt-get install nvidia-container-toolkit",), check=("nvidia-ctk --version",), cost="root on the host",
+        commands=("apt-get install nvidia-container-toolkit",), undo=("apt-get remove nvidia-container-toolkit",), check=("nvidia-ctk --version",), cost="root on the host",
     )  # fmt: skip
 
 
@@ -275,7 +283,7 @@ def _cdi() -> Remedy:
     return Remedy(
         kind="config", name="CDI specification", value="nvidia-ctk cdi generate",
         summary="Generate the description of the devices (again after every driver update)",
-        commands=("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml", "nvidia-ctk cdi list"),
+        commands=("nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",), undo=("rm /etc/cdi/nvidia.yaml",), check=("nvidia-ctk cdi list",),
     )  # fmt: skip
 
 

@@ -213,6 +213,13 @@ def first(case: Case, *signs: str) -> Match | None:
     return None
 
 
+def install(version: str) -> str:
+    """The command that installs Fabric Manager of a driver's version; of the loaded one, asked there, where it is not known here."""
+    if re.fullmatch(r"\d{3}\.[\d.]{1,12}", version):
+        return f"apt-get install nvidia-fabricmanager-{version.partition('.')[0]}={version}-1"
+    return 'v=$(cat /sys/module/nvidia/version) && apt-get install "nvidia-fabricmanager-${v%%.*}=$v*"'
+
+
 def missing(case: Case, manager: Manager) -> tuple[Missing, ...]:
     """What decides between the two causes."""
     asked = (

@@ -110,7 +110,7 @@ def _verdict(case: Case, manager: Manager, match: Match, seen: Evidence) -> Verd
         title=_title(manager, match, is_restart=is_restart),
         chain=(
             Link(_root(manager, match, is_restart=is_restart), reason or (known[0] if known else seen if match.sign in (fabric.UNIT_LINE.name, fabric.PREREQUISITE.name) else inferred("the state of Fabric Manager is not known"))),
-            Link("The GPUs have no fabric, or one of before" if not is_restart else "The GPUs keep the fabric of before"),
+            Link("The GPUs have no fabric, or one from before a restart" if not is_restart else "The GPUs keep the fabric of before"),
             Link("CUDA answers with an error", consequence or seen),
         ),
         evidence=tuple(each for each in (seen, consequence, reason, *known) if each is not None),
@@ -196,12 +196,12 @@ def _remedies(manager: Manager, match: Match, text: str, *, is_restart: bool) ->
         summary="Start Fabric Manager, and have it started at every boot", commands=(f"systemctl enable --now {fabric.UNIT}",),
         cost="root", check=(f"systemctl is-active {fabric.UNIT}", "python -c 'import torch; print(torch.cuda.is_available())'"),
     )  # fmt: skip
-    branch = manager.driver.partition(".")[0]
-    package = f"nvidia-fabricmanager-{branch}" if branch else "nvidia-fabricmanager"
     install = Remedy(
         kind="system-package", name=fabric.UNIT, value="match:driver",
         summary=f"Install Fabric Manager {manager.driver or 'of exactly the version of the loaded driver'}",
-        commands=(f"apt-get install {package}{f'={manager.driver}-1' if manager.driver else ''}", f"systemctl enable --now {fabric.UNIT}"), cost="root",
+        commands=(fabric.install(manager.driver), f"systemctl enable --now {fabric.UNIT}"), cost="root",
+        undo=(f"systemctl disable --now {fabric.UNIT}", "apt-get remove 'nvidia-fabricmanager*'"),
+        check=(f"systemctl is-active {fabric.UNIT}", "python -c 'import torch; print(torch.cuda.is_available())'", "nvidia-smi -q | grep -A2 Fabric"),
         is_sure=manager.state == "absent", rank=1,
     )  # fmt: skip
     if match.sign == fabric.IMEX.name:

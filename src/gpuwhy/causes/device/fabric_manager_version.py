@@ -138,13 +138,15 @@ def _suspected(case: Case, manager: Manager, match: Match, *, is_felt: bool) -> 
 
 
 def _remedies(driver: str, own: str) -> tuple[Remedy, ...]:
-    branch = driver.partition(".")[0]
-    package = f"nvidia-fabricmanager-{branch}" if branch else "nvidia-fabricmanager"
-    exact = f"={driver}-1" if driver else ""
+    before = (
+        f"{fabric.install(own)} --allow-downgrades"
+        if own
+        else "# install the version that was there before: apt-cache policy 'nvidia-fabricmanager*'"
+    )
     equal = Remedy(
         kind="system-package", name=fabric.UNIT, value="match:driver",
         summary=f"Install Fabric Manager {driver or 'of exactly the version of the loaded driver'}, from the source that the driver came from",
-        commands=(f"apt-get install {package}{exact}", f"systemctl restart {fabric.UNIT}"),
+        commands=(fabric.install(driver), f"systemctl restart {fabric.UNIT}"), undo=(before, f"systemctl restart {fabric.UNIT}"),
         cost="root; nothing else stops", check=(f"systemctl is-active {fabric.UNIT}", "python -c 'import torch; print(torch.cuda.is_available())'"),
         limits=("hold it together with the driver (apt-mark hold), or the next upgrade parts them again", "the driver that is loaded counts: after an upgrade without a reboot it is still the old one",),
     )  # fmt: skip

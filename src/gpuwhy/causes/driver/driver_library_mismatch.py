@@ -256,7 +256,7 @@ def _remedies(case: Case, versions: Versions, *, is_open: bool) -> tuple[Remedy,
     repair = Remedy(
         kind="system-package", name="nvidia driver packages", value="repair",
         summary="Bring all driver packages to one version (Debian, Ubuntu: apt update, apt install --fix-broken; see dpkg -l '*nvidia*')",
-        commands=("dpkg -l '*nvidia*' 'libcuda*' | grep ^ii", "apt install --fix-broken"), cost="root; then the new module is loaded by a reboot",
+        commands=("dpkg -l '*nvidia*' 'libcuda*' | grep ^ii", "apt install --fix-broken"), check=("dpkg -l '*nvidia*' 'libcuda*' | grep ^ii", "cat /proc/driver/nvidia/version", "nvidia-smi"), cost="root; then the new module is loaded by a reboot",
     )  # fmt: skip
     again = Remedy(
         kind="driver", name="nvidia", value="reinstall",
