@@ -9,6 +9,7 @@ import pytest
 from tests.fit.test_zoo import MODELS
 
 from gpuwhy.fit.architecture import read_architecture
+from gpuwhy.fit.inventory import computed_inventory
 from gpuwhy.fit.kv_cache import KvShape, kv_shape
 from gpuwhy.fit.parallel import Parallel
 
@@ -92,3 +93,20 @@ def test_an_architecture_search_leaves_layers_without_attention() -> None:
     assert [layer.inner for layer in shape.layers] == [28672, 14336, None]
     assert kv_of(config).per_token == (8 + 4) * 128 * 4
     assert shape.missing == ()
+
+
+def test_single_layers_that_are_named_by_number() -> None:
+    """As newer configurations of transformers say that the full layers of Gemma 4 have wider heads."""
+    config = {"model_type": "zorp", "hidden_size": 256, "num_hidden_layers": 3, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64,
+              "intermediate_size": 512, "vocab_size": 1000, "per_layer_config": {"1": {"head_dim": 128, "num_key_value_heads": 1}}}  # fmt: skip
+    assert kv_of(config).per_token == (2 * 2 * 64 + 128) * 4
+
+
+def test_deepseek_v4_keeps_a_row_for_some_tokens() -> None:
+    config = {"model_type": "deepseek_v4", "hidden_size": 4096, "num_hidden_layers": 4, "num_attention_heads": 64, "vocab_size": 129280, "q_lora_rank": 1024,
+              "moe_intermediate_size": 2048, "n_routed_experts": 256, "num_experts_per_tok": 6, "compress_ratios": [0, 4, 128, 0], "expert_dtype": "fp4",
+              "quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}  # fmt: skip
+    row = 448 + 2 * 64 + 8
+    assert kv_of(config).per_token == pytest.approx((row + 132) / 4 + row / 128)
+    experts = 4 * 256 * 3 * 4096 * 2048
+    assert computed_inventory(read_architecture(config)).checkpoint_bytes == pytest.approx(experts * 0.53125 + 2.5e9, rel=0.08)  # fmt: skip

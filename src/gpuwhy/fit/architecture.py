@@ -305,9 +305,10 @@ def _mla(fields: Sections) -> Mla | None:
     rank = fields.count("kv_lora_rank")
     if rank is None:
         return None
+    rope = fields.count("qk_rope_head_dim", zero=True)
     return Mla(
         kv_rank=rank,
-        rope=fields.count("qk_rope_head_dim", zero=True) or 64,
+        rope=64 if rope is None else rope,
         nope=fields.count("qk_nope_head_dim") or 128,
         value=fields.count("v_head_dim") or 128,
         query_rank=fields.count("q_lora_rank"),

@@ -73,6 +73,7 @@ def read_layers(fields: Sections, number: int, is_encoder: bool) -> tuple[Layer,
         _compressed,
         _own_widths,
         _sliding_widths,
+        _numbered,
         _shared_caches,
         _shared_blocks,
     ):
@@ -309,6 +310,25 @@ def _sliding_widths(fields: Sections, layers: list[Layer]) -> list[Layer]:
     has_values = {"has_values": False} if is_shared else {}
     changes: dict[str, dict[str, Any]] = {"sliding": sliding, "full": {**whole, **has_values}}
     return [msgspec.structs.replace(layer, **changes.get(layer.mixer, {})) for layer in layers]
+
+
+def _numbered(fields: Sections, layers: list[Layer]) -> list[Layer]:
+    """Fields of single layers by their number, as newer configurations of transformers have them."""
+    own = dict(fields.section("per_layer_config").sections())
+    found = {int(name): section for name, section in own.items() if name.isdecimal() and len(name) < 6}
+    return [_with_own(layer, found[index]) if index in found else layer for index, layer in enumerate(layers)]
+
+
+def _with_own(layer: Layer, section: Fields) -> Layer:
+    head = section.count("head_dim", largest=WIDEST)
+    given = _given(
+        heads=section.count("num_attention_heads", largest=WIDEST),
+        kv_heads=section.count("num_key_value_heads", largest=WIDEST),
+        head_dim=head,
+        value_dim=section.count("v_head_dim", largest=WIDEST) or head,
+        inner=section.count("intermediate_size", largest=WIDEST),
+    )
+    return msgspec.structs.replace(layer, **given)
 
 
 def _given(**values: int | None) -> dict[str, Any]:

@@ -30,6 +30,8 @@ def read_state(fields: Sections, hidden: int | None) -> State | None:
     linear = fields.section("linear_attn_config")
     if not linear.is_empty:
         return _kimi_delta(linear, width)
+    if fields.count("linear_num_heads", largest=_MOST_HEADS):
+        return _kimi_delta(fields, width)
     if fields.items("attn_type_list") or fields.count("layer_group_size") or "linear_attn_alpha_factor" in fields:
         return _lightning(fields, width, wanted)
     kernel = fields.count("conv_L_cache", largest=1000)
@@ -50,11 +52,13 @@ def _gated_delta(fields: Sections, width: int, dtype: str) -> State:
     return State(mixed * (kernel - 1), value_dim * (key_dim // key_heads), weights, dtype)
 
 
-def _kimi_delta(linear: Fields, width: int) -> State | None:
-    heads, size = linear.count("num_heads", largest=_MOST_HEADS), linear.count("head_dim", largest=10**5)
+def _kimi_delta(linear: Fields | Sections, width: int) -> State | None:
+    """Its fields are in a section of their own, or begin with the name of that."""
+    heads = linear.count("linear_num_heads", "num_heads", largest=_MOST_HEADS)
+    size = linear.count("linear_head_dim", "head_dim", largest=10**5)
     if not heads or not size:
         return None
-    inner, kernel = heads * size, linear.count("short_conv_kernel_size", largest=1000) or 4
+    inner, kernel = heads * size, linear.count("short_conv_kernel_size", "linear_conv_kernel_dim", largest=1000) or 4
     weights = 4 * width * inner + 2 * (width * size + size * inner) + width * heads + 3 * inner * kernel
     return State(3 * inner * (kernel - 1), inner * size, weights, "float32", is_always_float32=True)
 

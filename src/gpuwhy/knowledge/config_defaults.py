@@ -98,6 +98,8 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "gemma3ntext": _GEMMA3N,
     "gemma4": _GEMMA4,
     "gemma4text": _GEMMA4,
+    "gemma4unified": {**_GEMMA4, "hidden_size_per_layer_input": 0},
+    "gemma4unifiedtext": {**_GEMMA4, "hidden_size_per_layer_input": 0},
     "xlmroberta": {"tie_word_embeddings": True},
     "whisper": {"tie_word_embeddings": True},
     "mpt": {"tie_word_embeddings": True},
