@@ -132,14 +132,36 @@ def test_a_proof_is_none_of_what_it_does_not_speak_of(folder: Path, changes: Map
     assert first.certainty is Certainty.LIKELY
 
 
+SHARED = GATE.replace('get("ENGINE_LEVEL", "1")', 'get(NAMES[0], "1")').replace(
+    "import os\n", "import os\nNAMES = ['ENGINE_LEVEL']\n"
+)
+
+
 def test_an_assumption_is_no_proof(folder: Path) -> None:
-    (folder / "engine" / "gate.py").write_text(GATE.replace('get("ENGINE_LEVEL", "1")', 'get(NAMES[0], "1")').replace("import os\n", "import os\nNAMES = ['ENGINE_LEVEL']\n"))  # fmt: skip
+    (folder / "engine" / "gate.py").write_text(SHARED)
+    (folder / "engine" / "other.py").write_text(
+        "from engine import gate\n\n\ndef rename(name):\n    gate.NAMES[0] = name\n"
+    )
     answer, failed = answered(folder, facts(env__ENGINE_LEVEL="0"))
     assert answer.replay is not None
     assert answer.replay.agreement == "same"
     assert "holds what the replayed code put there" in answer.replay.assumed[0]
     (first,) = with_proof(finding(failed), answer, failed).findings
     assert first.certainty is Certainty.LIKELY
+
+
+def test_a_shared_value_that_nothing_else_changes_is_no_assumption(folder: Path) -> None:
+    (folder / "engine" / "gate.py").write_text(SHARED)
+    (folder / "engine" / "other.py").write_text(
+        "from engine import gate\n\n\ndef shown():\n    return str(gate.NAMES)\n"
+    )
+    (folder / "engine" / "__main__.py").write_text("from engine import gate\n\ngate.NAMES.clear()\n")
+    answer, failed = answered(folder, facts(env__ENGINE_LEVEL="0"))
+    assert answer.replay is not None
+    assert answer.replay.assumed == ()
+    assert [(each.what, each.value) for each in answer.replay.facts if each.key == "source"] == [("what else changes engine.gate.NAMES", "nothing in 4 files")]  # fmt: skip
+    (first,) = with_proof(finding(failed), answer, failed).findings
+    assert first.certainty is Certainty.PROVEN
 
 
 def test_a_contradiction_speaks_against_and_lowers_the_certainty(folder: Path) -> None:

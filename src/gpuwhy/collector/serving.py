@@ -120,6 +120,7 @@ def _stat(path: str, _request: Dict[str, Any]) -> Dict[str, Any]:
         "owner": found.st_uid,
         "modified": round(found.st_mtime, 3),
         "target": os.path.realpath(path) if is_link else None,
+        "real": os.path.realpath(path),
     }
 
 

@@ -14,7 +14,7 @@ from gpuwhy.investigate.mending import mended
 from gpuwhy.investigate.source import Questioner, lines_of
 from gpuwhy.model.event import Frame
 from gpuwhy.source import FedRoot
-from gpuwhy.targets import Ask
+from gpuwhy.targets import Ask, Query, Reply
 
 MAX_FILES = 160
 MAX_LINES = 400_000
@@ -174,6 +174,12 @@ class Fetching(Clock):
         self.rounds += 1
         self.files += came
         return came > 0
+
+    def search(self, folders: Sequence[str], queries: tuple[Query, ...]) -> list[Reply]:
+        """Which Python files of each folder answer the queries; as few replies as came in time."""
+        asks = [Ask("search", folder, queries=queries) for folder in folders]
+        self.rounds += 1
+        return list(self._source.ask(asks, max(0.5, self.seconds_left))) if asks else []
 
     def _read(self, paths: list[str]) -> list[str | None]:
         """Whole files; long ones are asked for again, range by range."""

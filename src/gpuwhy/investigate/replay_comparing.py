@@ -24,6 +24,8 @@ _TELLING = ("warning", "error", "critical", "exception", "warn")
 _SHOWN = 24
 _TEXT = 300
 _NAMED = 4
+_SELDOM_WHY = ("files.", "links.", "modules.", "source")
+"""Facts that take the place of an assumption, rather than decide a branch."""
 _UNSET = "environment_complete"
 
 
@@ -119,8 +121,10 @@ def _beyond(answer: SourceAnswer, said: Sequence[ReplayedLine], agreement: str) 
 
 
 def _with_facts(replayed: Replay) -> str:
-    """The facts that were asked last, those nearest to the ending. That a variable is not set is seldom why."""
-    asked = [each for each in reversed(replayed.facts_used()) if each.key != _UNSET or each.value != "None"]
+    """The facts that were asked last, those nearest to the ending. That a variable is not set, or a file where it was
+    expected, is seldom why."""
+    used = [each for each in reversed(replayed.facts_used()) if each.key != _UNSET or each.value != "None"]
+    asked = [each for each in used if not each.key.startswith(_SELDOM_WHY)] or used
     last = list(dict.fromkeys(_told(each.what, each.value) for each in asked))[:_NAMED]
     return f"with {', '.join(reversed(last))}: " if last else ""
 

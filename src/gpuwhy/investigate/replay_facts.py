@@ -18,6 +18,7 @@ from gpuwhy.targets import Ask
 _ALSO = re.compile(r"\balso (?P<paths>/[^;]{1,800})")
 _MODULE = re.compile(r"modules\.(?P<name>[A-Za-z_]\w{0,100})")
 _FILE = re.compile(r"files\.(?P<path>/[^\0\n]{1,800}?)(?P<content> \(its content\))?")
+_LINK = re.compile(r"links\.(?P<path>/[^\0\n]{1,800})")
 _KINDS = {"file": "file", "folder": "directory"}
 _OF_TORCH = "torch.version.cuda"
 """The step of a search for a toolkit that finds a number and no nvcc."""
@@ -88,6 +89,9 @@ def asked_for(key: str, folders: Sequence[str], facts: Facts, source: Questioner
     file = _FILE.fullmatch(key)
     if file is not None:
         return _content(file["path"], source) if file["content"] else _kind(file["path"], source)
+    link = _LINK.fullmatch(key)
+    if link is not None:
+        return _real_path(link["path"], source)
     module = _MODULE.fullmatch(key)
     if module is not None and folders:
         return _module(module["name"], folders, facts, source)
@@ -102,6 +106,12 @@ def _kind(path: str, source: Questioner) -> Fact | None:
     if reply is not None and reply.status == "absent" and "not in this snapshot" not in reply.reason:
         return _seen(f"files.{path}", None, f"there is no {path}", path)
     return None
+
+
+def _real_path(path: str, source: Questioner) -> Fact | None:
+    reply = next(iter(source.ask([Ask("stat", path)])), None)
+    real = reply.value.get("real") if reply is not None and isinstance(reply.value, dict) else None
+    return _seen(f"links.{path}", real, f"{path} leads to {real}", path) if isinstance(real, str) else None
 
 
 def _content(path: str, source: Questioner) -> Fact | None:

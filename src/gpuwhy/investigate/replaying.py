@@ -25,6 +25,7 @@ from gpuwhy.investigate.replay_comparing import Failure, compared
 from gpuwhy.investigate.replay_entry import entry_of
 from gpuwhy.investigate.replay_facts import asked_for, changed, replayable
 from gpuwhy.investigate.replay_source import InstalledSource
+from gpuwhy.investigate.shared_values import left_alone
 from gpuwhy.investigate.source import Questioner
 from gpuwhy.investigate.tying import lines_of_logs
 from gpuwhy.model.event import RaisedException
@@ -158,6 +159,7 @@ def _proof(
     if not entry:
         return None, "", ("absent", "no function on the path can be called without arguments that are not known")
     result, _ = _replayed(replayable(facts), installed, entry, source, CPU_SECONDS)
+    result = left_alone(result, installed)
     found = compared(result, _failure(raised, installed), lines_of_logs(incident.logs), answer)
     outcome = "ok" if found.agreement != "open" else "absent"
     notes = [found.why]
@@ -208,9 +210,18 @@ def _replayed(
 
 
 def _asked(result: Replay, source: SourceOfModules, facts: Facts, target: Questioner | None) -> Facts | None:
-    """The facts with the one that the replay stopped for, if the target's files give it."""
-    if target is None or not isinstance(result.outcome, NeedsFact):
+    """The facts with the one that the replay stopped for, or with those that it assumed, if the target's files give them."""
+    if target is None:
         return None
+    stopped = [result.outcome.key] if isinstance(result.outcome, NeedsFact) else []
+    wanted = stopped or list(dict.fromkeys(each.key for each in result.assumed() if each.key))
     folders: Sequence[str] = source.folders if isinstance(source, InstalledSource) else ()
-    fact = asked_for(result.outcome.key, folders, facts, target)
-    return None if fact is None or fact.key in facts else facts.merged(Facts({fact.key: fact}))
+    # a file that is known to be there may be of a kind that is not
+    asked = [key for key in wanted if key not in facts or (key.startswith("files.") and not _is_kind(facts.value(key)))]
+    found = (asked_for(key, folders, facts, target) for key in asked[:_FACTS])
+    new = {fact.key: fact for fact in found if fact is not None}
+    return facts.merged(Facts(new)) if new else None
+
+
+def _is_kind(value: object) -> bool:
+    return value is None or value is True or value in ("file", "directory") or isinstance(value, dict)

@@ -221,4 +221,4 @@ class Excerpts:
 
 
 def _key(asked: Ask | Excerpt) -> tuple[object, ...]:
-    return (asked.ask, asked.path, asked.first, asked.last, asked.offset, asked.length)
+    return (asked.ask, asked.path, asked.first, asked.last, asked.offset, asked.length, asked.queries)

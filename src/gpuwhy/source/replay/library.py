@@ -230,7 +230,7 @@ def _which(machine: Machine, args: _Args, kwargs: _Names) -> Any:
 
 
 def _makedirs(machine: Machine, args: _Args, kwargs: _Names) -> None:
-    machine.assume(f"{paths.text_of(args[0])} can be made")
+    paths.make_folder(machine, args[0], is_allowed_there=kwargs.get("exist_ok") is True)
 
 
 # regular expressions

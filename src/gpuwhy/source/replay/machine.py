@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 from gpuwhy.source.replay import attributes, bounds, classes, expressions, library, natives, statements
 from gpuwhy.source.replay.oracle import Answer, Oracle
-from gpuwhy.source.replay.outcome import Assumed, Branch, Caught, FactUsed, LogLine, Place, Step
+from gpuwhy.source.replay.outcome import Assumed, Branch, Caught, FactUsed, LogLine, Place, SharedValue, Step
 from gpuwhy.source.replay.scopes import (
     FunctionNode,
     Scope,
@@ -21,6 +21,7 @@ from gpuwhy.source.replay.scopes import (
     scope_of,
     stored_into_by,
 )
+from gpuwhy.source.replay.sharing import shared_value
 from gpuwhy.source.replay.sources import SourceOfModules
 from gpuwhy.source.replay.stops import NeedsFactError, NotModelledError, ReplayedError, ReturnJump, StopReplayError
 from gpuwhy.source.replay.values import (
@@ -106,8 +107,8 @@ class Machine:
         self.note(FactUsed(what, ", ".join(answer.keys), shown(answer.value) if text is None else text, self.place()))
         return answer.value
 
-    def assume(self, what: str) -> None:
-        self.note(Assumed(what, self.place()))
+    def assume(self, what: str, key: str = "", shared: SharedValue | None = None) -> None:
+        self.note(Assumed(what, self.place(), key, shared))
 
     def log(self, level: str, logger: str, message: str) -> None:
         self.note(LogLine(level, logger, message, self.place()))
@@ -228,7 +229,10 @@ class Machine:
         if binds_unseen(statement):
             frame.module.is_open = True
         frame.line = statement.lineno
-        self.assume(f"passed over, {type(stop).__name__.removesuffix('Error')}: {stop} ({stop.place})")
+        if isinstance(stop, NeedsFactError):
+            self.assume(f"what needs the fact {stop} ({stop.place}) was passed over, and has no part in it", stop.key)
+        else:
+            self.assume(f"what is not modelled ({stop}, {stop.place}) was passed over, and has no part in it")
 
     def condition(self, node: ast.expr, frame: Frame) -> bool:
         """A test that decides where the code goes on, noted in the trail."""
@@ -313,10 +317,10 @@ class Machine:
     def _resolved(self, frame: Frame, name: str) -> Any:
         value = self.known(frame.names, name)
         if frame.kind == "module" and isinstance(value, (list, dict, set, Instance)) and self.frames:
-            self._share(frame.module, name)
+            self._share(frame.module, name, value)
         return value
 
-    def _share(self, module: Module, name: str) -> None:
+    def _share(self, module: Module, name: str, value: Any) -> None:
         """Note that code depends on what modules put into a value: those that did not run may have put more there."""
         reader = self.frames[-1]
         shared = f"{module.source.name}.{name}"
@@ -324,7 +328,8 @@ class Machine:
             reader.shared = shared
             if shared not in self._shared:
                 self._shared.add(shared)
-                self.assume(f"{shared} holds what the replayed code put there")
+                held = shared_value(module.source.name, module.source.shown, name, value)
+                self.assume(f"{shared} holds what the replayed code put there", shared=held)
 
     def known(self, names: dict[str, Any], name: str) -> Any:
         """The value under a name; what an import at module level bound is looked up now."""

@@ -16,7 +16,7 @@ import msgspec
 from gpuwhy.model.fact import Facts
 from gpuwhy.source.replay.stops import NeedsFactError
 
-_GROUPS = ("env", "packages", "files", "other_toolkits", "toolkit_resolved", "external", "commands", "modules")
+_GROUPS = ("env", "packages", "files", "other_toolkits", "toolkit_resolved", "external", "commands", "modules", "links")
 _COMMAND_LINE = re.compile(r"(?P<folder>/.{0,400})/bin/nvcc")
 _CAPABILITY = re.compile(r"\((?:sm_?)?(\d{1,2})\.(\d)\)\s*$")
 
@@ -179,6 +179,17 @@ class Oracle:
         if self._facts.get("cuda_home") == path and self._facts.get("cuda_toolkit") is not None:
             return Answer("directory", ("cuda_home", "cuda_toolkit"))
         raise NeedsFactError(key, f"ls -ld {path}")
+
+    def is_known_folder(self, path: str) -> bool:
+        """Whether a fact says that a folder stands there."""
+        key = f"files.{posixpath.normpath(path)}"
+        return key in self._facts and _kind_of_file(self._facts[key]) == "directory"
+
+    def real_path(self, path: str) -> Answer | None:
+        """The path without symbolic links; None where no fact tells it."""
+        key = f"links.{posixpath.normpath(path)}"
+        value = self._facts.get(key)
+        return Answer(value, (key,)) if isinstance(value, str) and value.startswith("/") else None
 
     def content(self, path: str) -> Answer:
         """The text of a file; None when it is absent."""

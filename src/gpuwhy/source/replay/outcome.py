@@ -89,11 +89,32 @@ class Branch(msgspec.Struct, frozen=True, tag_field="kind", tag="branch"):
     place: Place
 
 
+class SharedValue(msgspec.Struct, frozen=True):
+    """A value at the top of a module that the outcome rests on: ``name`` in the file ``path``. Of an object, the class ``owner``
+    in ``owner_path`` and its ``attributes``. ``containers`` are those of these names whose value can be changed in place."""
+
+    module: str
+    path: str
+    name: str
+    owner_path: str = ""
+    owner: str = ""
+    attributes: tuple[str, ...] = ()
+    containers: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All that would have to be written to change it."""
+        return (self.name, *self.attributes)
+
+
 class Assumed(msgspec.Struct, frozen=True, tag_field="kind", tag="assumed"):
-    """What the outcome rests on without a fact: a write that succeeds, or module-level code that was passed over."""
+    """What the outcome rests on without a fact: a write that succeeds, or module-level code that was passed over. ``key`` is
+    the fact that would take its place, empty where none would; ``shared`` the value that nothing else must have changed."""
 
     what: str
     place: Place
+    key: str = ""
+    shared: SharedValue | None = None
 
 
 Step: TypeAlias = FactUsed | Caught | LogLine | Branch | Assumed

@@ -77,10 +77,23 @@ def expanded(machine: Machine, path: str) -> str:
 
 
 def resolved(machine: Machine, path: str) -> str:
-    """The path without symbolic links, which are assumed not to be there."""
+    """The path without symbolic links, which are assumed not to be there where no fact tells."""
     path = _absolute(path)
-    machine.assume(f"{path} is reached by no symbolic link")
+    known = machine.oracle.real_path(path)
+    if known is not None:
+        return str(machine.used(f"where {path} leads", known))
+    machine.assume(f"{path} is reached by no symbolic link", f"links.{path}")
     return path
+
+
+def make_folder(machine: Machine, value: Any, *, is_allowed_there: bool) -> None:
+    """``mkdir``: nothing is done where the folder is there and may be; that another one can be made is assumed."""
+    path = text_of(value)
+    key = f"files.{posixpath.normpath(path)}"
+    if is_allowed_there and machine.oracle.is_known_folder(path):
+        machine.used(f"is there {path}", machine.oracle.exists(path))
+        return
+    machine.assume(f"{path} can be made", key if is_allowed_there else "")
 
 
 def attribute(machine: Machine, path: Path, name: str) -> Any:
@@ -99,7 +112,9 @@ def attribute(machine: Machine, path: Path, name: str) -> Any:
     if name == "read_text":
         return Native(name, lambda m, args, kwargs: read_text(m, path))
     if name == "mkdir":
-        return Native(name, lambda m, args, kwargs: m.assume(f"{path} can be made"))
+        return Native(
+            name, lambda m, args, kwargs: make_folder(m, path, is_allowed_there=kwargs.get("exist_ok") is True)
+        )
     if name == "home":
         return Native(name, lambda m, args, kwargs: Path(home(m)))
     raise NotModelledError(f"Path.{name}")
