@@ -45,7 +45,7 @@ class FactsRecomputed:
                 return Rung("a", self.name, "not possible", "the failing source is not at hand")
             verdict = replayed_with(facts, installed, replay.entry, changes, target=session)
         if verdict.kind == "not reached":
-            resting = f"; assuming {', '.join(verdict.rests_on[:2])}" if verdict.rests_on else ""
+            resting = f"; assuming that {'; that '.join(verdict.rests_on[:2])}" if verdict.rests_on else ""
             return Rung("a", self.name, "passed", verdict.why + resting)
         if verdict.kind in ("reached", "other exception"):
             return Rung("a", self.name, "failed", f"with the change the code still ends in {verdict.why}")
