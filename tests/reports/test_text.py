@@ -230,3 +230,17 @@ def test_a_remedy_is_headed_by_what_is_typed_or_by_its_sentence(
     after = [*lines[lines.index(next(line for line in lines if line.startswith("What to do first"))) + 1 :], ""]
     assert after[0].strip() == heading
     assert (after[1].strip() == "A sentence") is (heading != "A sentence")
+
+
+def test_a_line_of_its_own_begins_with_a_capital_unless_a_program_is_named(seed: Diagnosis) -> None:
+    first = seed.findings[0]
+    chain = (Link("the shell finds no such program"), Link("nvcc refuses"), Link("a kernel is missing"))
+    other = msgspec.structs.replace(first, title="a binary needs a newer glibc", chain=chain)
+    diagnosis = msgspec.structs.replace(seed, findings=(other,))
+    for detail in (Detail(), Detail(verbose=True)):
+        text = render(diagnosis, "text", detail)
+        assert "  1. The shell finds no such program" in text
+        assert "  2. nvcc refuses" in text
+        assert "  3. A kernel is missing" in text
+    assert render(diagnosis, "markdown").startswith("## A binary needs a newer glibc\n")
+    assert "1. The shell finds" in render(diagnosis, "html")

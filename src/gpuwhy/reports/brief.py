@@ -18,7 +18,7 @@ from gpuwhy.reports.condition import brief_rows
 from gpuwhy.reports.neutral import plain
 from gpuwhy.reports.remedy_words import change_of
 from gpuwhy.reports.row import Row
-from gpuwhy.reports.sections import marks_of, section, typed_where
+from gpuwhy.reports.sections import begun, marks_of, section, typed_where
 
 _QUOTE = 200
 """Columns of a quoted line."""
@@ -61,7 +61,7 @@ def _link(number: int, link: Link, told: list[Place]) -> Iterator[Row]:
     is_line = seen is not None and (seen.place is None or seen.place.source not in _ASKED)
     installed = link.installed.place if link.installed is not None and link.installed != link.evidence else None
     place = installed or (seen.place if seen is not None and not is_line else None)
-    text = f"{number}. {link.statement}{marks_of(link)}"
+    text = f"{number}. {begun(link.statement)}{marks_of(link)}"
     at = f" ({short(place)})" if place is not None else ""
     if place is not installed and len(text) + len(at) > _LINE:
         at = ""  # what was asked on the host is said in the sentence; -v names the question

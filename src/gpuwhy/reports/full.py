@@ -13,7 +13,7 @@ from gpuwhy.reports.condition import condition_rows
 from gpuwhy.reports.fact_words import said
 from gpuwhy.reports.remedy_words import change_of, survival_of
 from gpuwhy.reports.row import Row
-from gpuwhy.reports.sections import MANY, marks_of, section, typed_where
+from gpuwhy.reports.sections import MANY, begun, marks_of, section, typed_where
 
 
 def answer_rows(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
@@ -42,7 +42,7 @@ def answer_rows(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
 
 def _link(number: int, link: Link, shown: set[Place | None]) -> Iterator[Row]:
     """A link with its evidence; a line that was quoted for an earlier link is only pointed at."""
-    yield Row(f"{number}. {link.statement}{marks_of(link)}", 2, "swallowed" if link.is_swallowed else "", 3)
+    yield Row(f"{number}. {begun(link.statement)}{marks_of(link)}", 2, "swallowed" if link.is_swallowed else "", 3)
     if link.installed is not None and link.installed != link.evidence:
         yield from quoted(link.installed, 5)
     if link.evidence is None or link.evidence.standing is Standing.INFERRED:

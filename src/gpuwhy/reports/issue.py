@@ -10,6 +10,7 @@ from gpuwhy.reports.fact_words import value_words
 from gpuwhy.reports.github import block, bullets, code, folded, prose, table
 from gpuwhy.reports.issue_parts import environment_rows, joined, remedy_text
 from gpuwhy.reports.neutral import plain
+from gpuwhy.reports.sections import begun
 
 _SURE = {
     "proven": "proven (the mechanism itself was seen)",
@@ -31,7 +32,7 @@ class Issue:
     def title(self) -> str:
         """One line of plain text, for a field that knows no Markdown."""
         if self._finding is not None:
-            return plain(self._finding.title)
+            return plain(begun(self._finding.title))
         event = self._diagnosis.incident.primary_event
         return plain(event.text.partition("\n")[0])[:200] if event is not None else "No failure was found"
 
@@ -142,7 +143,7 @@ def _link(link: Link) -> str:
     marks += ["inferred"] if link.evidence is None or link.evidence.standing is Standing.INFERRED else []
     place = link.installed.place if link.installed is not None else None
     at = f" ({_place(place)})" if place is not None else ""
-    return f"{prose(link.statement)}{at}" + (f" [{', '.join(marks)}]" if marks else "")
+    return f"{prose(begun(link.statement))}{at}" + (f" [{', '.join(marks)}]" if marks else "")
 
 
 def _place(place: Place) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from gpuwhy.model.diagnosis import Diagnosis
@@ -32,6 +33,14 @@ def typed_where(diagnosis: Diagnosis) -> str:
     is_for_root = setting.kind == "systemd" and not setting.is_user_unit
     parts = [f"on {setting.host}" if setting.host else "", "as root" if is_for_root else ""]
     return ", ".join(part for part in parts if part)
+
+
+_BEGUN = re.compile(r"(?:the|a|an|no|it|its|this|one|some|all) ")
+
+
+def begun(statement: str) -> str:
+    """A statement as a line of its own begins: a word of ours with a capital, a name of a program as it is written."""
+    return statement[0].upper() + statement[1:] if _BEGUN.match(statement) else statement
 
 
 def marks_of(link: Link) -> str:

@@ -202,7 +202,14 @@ def remedies_known(fault: KnownFault | None) -> tuple[Remedy, ...]:
     if fault.flag:
         found.append(Remedy(kind="flag", name=fault.flag, value=fault.flag_value, summary=f"Avoid it: {fault.mechanism}"))  # fmt: skip
     if fault.package:
-        found.append(Remedy(kind="package", name=fault.package, value=fault.fixed_in or "newer", summary=f"A release with the fix ({fault.provenance})"))  # fmt: skip
+        is_built = fault.fixed_in == "rebuild"
+        found.append(Remedy(
+            kind="package", name=fault.package, value=fault.fixed_in or "newer",
+            summary=f"Build {fault.package} from sources that have the fix ({fault.provenance})" if is_built else f"A release with the fix ({fault.provenance})",
+            # the sources of the installed release would be built with the fault once more
+            commands=(f"# build {fault.package} from sources that have the fix: {fault.provenance}",) if is_built else (),
+            undo=(f"# install the build of {fault.package} again that was there before",) if is_built else (),
+        ))  # fmt: skip
     return tuple(found)
 
 

@@ -10,6 +10,7 @@ from gpuwhy.model.evidence import Standing
 from gpuwhy.model.finding import Link
 from gpuwhy.reports.html.inert import inert
 from gpuwhy.reports.html.text_width import width, wrapped
+from gpuwhy.reports.sections import begun
 
 WIDE, NARROW = 460, 320
 """Pixels of the picture beside its evidence, and on a phone."""
@@ -77,7 +78,7 @@ def _picture(name: str, size: int, chain: Sequence[Link]) -> Picture:
 
 def _node(number: int, link: Link, length: int, size: int, y: float) -> Node:
     room = size - 2 * _MARGIN - 6
-    said = wrapped(inert(link.statement), room, _SIZE, _MOST_LINES)
+    said = wrapped(inert(begun(link.statement)), room, _SIZE, _MOST_LINES)
     shown = link.evidence if link.evidence is not None and link.evidence.place is not None else link.installed
     place = inert(str(shown.place)) if shown is not None and shown.place is not None else ""
     base = y + 24.0
@@ -88,7 +89,7 @@ def _node(number: int, link: Link, length: int, size: int, y: float) -> Node:
     height = base - y + (26 if place else 12)
     kind, tag = _kind(number, link, length)
     short = _ending(place, room)
-    return Node(number, kind, tag, link.statement, short, tuple(lines), y, height)
+    return Node(number, kind, tag, begun(link.statement), short, tuple(lines), y, height)
 
 
 def _kind(number: int, link: Link, length: int) -> tuple[str, str]:

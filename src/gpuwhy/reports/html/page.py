@@ -24,6 +24,7 @@ from markupsafe import Markup
 from gpuwhy import __version__
 from gpuwhy.reports.html.inert import inert, whole_command
 from gpuwhy.reports.neutral import encodable
+from gpuwhy.reports.sections import begun
 
 
 def written(template: str, **context: Any) -> str:
@@ -83,6 +84,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["command"] = whole_command
+    environment.filters["begun"] = begun
     return environment
 
 
