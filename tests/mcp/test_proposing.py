@@ -46,6 +46,9 @@ def scratch(tmp_path: Path, seed: Diagnosis, monkeypatch: pytest.MonkeyPatch) ->
         real(site, target, root=str(made.root))
 
     monkeypatch.setattr(Site, "__init__", on_scratch)
+    # nothing answers on the port that the service names: it is not waited for
+    monkeypatch.setattr("gpuwhy.remedies.verifying.service.is_server", lambda _: False)
+    monkeypatch.setattr("gpuwhy.remedies.verifying.service.SHORT", 0.2)
     monkeypatch.setattr("gpuwhy.investigate.target.investigate", lambda *_, **__: seed)
     return made
 
