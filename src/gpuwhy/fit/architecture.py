@@ -419,7 +419,12 @@ def _rotary(
 
     A linear scaling multiplies the rows: 0.5 GiB on Gemma 3, with its factor of 8 over 131,072 positions.
     """
-    width = mla.rope if mla else head_dim or 0
+    part = min(fields.number("partial_rotary_factor", "rotary_pct", "rope_percent") or 1.0, 1.0)
+    width = (
+        mla.rope
+        if mla
+        else fields.count("qk_rope_head_dim", "rotary_dim", largest=WIDEST) or round((head_dim or 0) * part)
+    )
     if not context or not width:
         return 0, 0
     scaling = fields.section("rope_scaling", "rope_parameters")

@@ -67,6 +67,7 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     "kimik2": {**_DEEPSEEK},
     "deepseekv4": {
         "head_dim": 512,
+        "qk_rope_head_dim": 64,
         "num_key_value_heads": 1,
         "attention_k_eq_v": True,
         "o_lora_rank": 1024,
