@@ -110,3 +110,10 @@ def test_deepseek_v4_keeps_a_row_for_some_tokens() -> None:
     assert kv_of(config).per_token == pytest.approx((row + 132) / 4 + row / 128)
     experts = 4 * 256 * 3 * 4096 * 2048
     assert computed_inventory(read_architecture(config)).checkpoint_bytes == pytest.approx(experts * 0.53125 + 2.5e9, rel=0.08)  # fmt: skip
+
+
+def test_vllm_unfolds_the_latent_rows_of_minicpm_3() -> None:
+    config = {"model_type": "minicpm3", "hidden_size": 2560, "num_hidden_layers": 62, "num_attention_heads": 40, "num_key_value_heads": 40, "q_lora_rank": 768,
+              "kv_lora_rank": 256, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32, "intermediate_size": 6400, "vocab_size": 73448}  # fmt: skip
+    assert kv_of(config, engine="sglang").per_token == 62 * (256 + 32) * 2
+    assert kv_of(config, engine="vllm").per_token == 62 * 40 * 2 * 96 * 2

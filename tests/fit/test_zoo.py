@@ -15,8 +15,9 @@ from gpuwhy.fit.kv_cache import kv_shape
 from gpuwhy.fit.parallel import Parallel
 from gpuwhy.fit.results import Verdict
 
-DATA = Path(__file__).parents[1] / "data" / "fit_zoo" / "models.json"
-MODELS: dict[str, dict[str, Any]] = json.loads(DATA.read_text(encoding="utf-8"))["models"]
+DATA = Path(__file__).parents[1] / "data" / "fit_zoo"
+MODELS: dict[str, dict[str, Any]] = json.loads((DATA / "models.json").read_text(encoding="utf-8"))["models"]
+BUILT: dict[str, dict[str, Any]] = json.loads((DATA / "built.json").read_text(encoding="utf-8"))["models"]
 
 
 @pytest.mark.parametrize("name", sorted(MODELS))
@@ -36,6 +37,19 @@ def test_the_cache_of_a_token_is_as_arithmetic_has_it(name: str) -> None:
     shape = read_architecture(MODELS[name]["config"])
     found = kv_shape(shape, Parallel(), "bfloat16").per_token
     assert found == pytest.approx(MODELS[name]["cache"], rel=0.001)
+
+
+@pytest.mark.parametrize("name", sorted(BUILT))
+def test_parameters_are_those_of_the_class_that_builds_the_model(name: str) -> None:
+    shape = read_architecture(BUILT[name]["config"])
+    assert shape.missing == ()
+    assert computed_inventory(shape).checkpoint_bytes / 2 == pytest.approx(BUILT[name]["parameters"], rel=0.015)
+
+
+@pytest.mark.parametrize("name", sorted(name for name, built in BUILT.items() if "cache" in built))
+def test_the_cache_of_a_token_is_as_wide_as_what_is_built(name: str) -> None:
+    found = kv_shape(read_architecture(BUILT[name]["config"]), Parallel(), "bfloat16").per_token
+    assert found == pytest.approx(BUILT[name]["cache"], rel=0.001)
 
 
 def test_a_model_that_only_embeds_starts_without_a_cache() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import msgspec
 from msgspec import Struct
 
 from gpuwhy.fit.architecture import Architecture
 from gpuwhy.fit.layers import Layer
 from gpuwhy.fit.parallel import Parallel
+from gpuwhy.knowledge.config_defaults import keeps_heads_in_vllm
 
 _ELEMENT = {"fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0, "fp8_inc": 1.0, "int8": 1.0, "fp4": 0.5 + 1 / 16, "fp4_e2m1": 0.5 + 1 / 16, "nvfp4": 0.5 + 1 / 16, "int4": 0.5, "bfloat16": 2.0, "bf16": 2.0, "float16": 2.0, "fp16": 2.0, "half": 2.0, "float32": 4.0}  # fmt: skip
 _PACKED_MLA = {"fp8_ds_mla": 656.0, "nvfp4_ds_mla": 352.0}
@@ -52,6 +54,7 @@ def kv_shape(shape: Architecture, parallel: Parallel, kv_dtype: str, span: tuple
     """Of one rank that holds the layers of ``span`` (all without it). ``engine`` decides what a state is kept in."""
     layers = shape.layers[span[0] : span[1]] if span and span[1] else shape.layers
     element = element_bytes(kv_dtype, shape) or shape.quantization.dtype.bytes_each
+    shape = _with_heads(shape) if engine == "vllm" and keeps_heads_in_vllm(shape.model_type) else shape
     rows = {layer: layer.attends * _row_bytes(shape, layer, parallel, kv_dtype, element) for layer in set(layers)}
     is_sliding = bool(shape.window)
     sliding = [rows[layer] for layer in layers if layer.keeps_cache and layer.mixer == "sliding" and is_sliding]
@@ -65,6 +68,14 @@ def kv_shape(shape: Architecture, parallel: Parallel, kv_dtype: str, span: tuple
         state_layers=sum(layer.mixer == "state" or layer.has_state for layer in layers) if shape.state else 0,
         state_bytes=_state_bytes(shape, parallel, engine),
     )
+
+
+def _with_heads(shape: Architecture) -> Architecture:
+    """Latent attention that is unfolded before it is cached; values are padded to the width of the keys (minicpm3.py)."""
+    if not shape.mla:
+        return shape
+    width = shape.mla.nope + shape.mla.rope
+    return msgspec.structs.replace(shape, mla=None, head_dim=width, value_dim=width, kv_heads=shape.heads)
 
 
 def _state_bytes(shape: Architecture, parallel: Parallel, engine: str) -> float:

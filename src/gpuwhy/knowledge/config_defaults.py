@@ -181,6 +181,8 @@ _HYBRIDS = frozenset(
 _LEARNED_POSITIONS = frozenset(
     ["gpt2", "gptbigcode", "gptneo", "opt", "bert", "roberta", "xlmroberta", "camembert", "electra", "whisper", "bart"]
 )
+#: kv_lora_rank without vLLM's latent cache: its list of such model types has not got them
+_UNFOLDED = frozenset(["minicpm3", "plm"])
 #: loaded without tables of cosines and sines: they are computed as they are needed (gemma3_causal.py of SGLang)
 _COMPUTED_ROTARY = frozenset(["gemma3", "gemma3text"])
 #: engines that keep a separate, smaller pool for the sliding layers of these (SGLang); the others are kept whole
@@ -235,6 +237,11 @@ def has_states(model_type: str) -> bool:
 def has_learned_positions(model_type: str) -> bool:
     """Whether positions are a table of weights."""
     return model_type in _LEARNED_POSITIONS
+
+
+def keeps_heads_in_vllm(model_type: str) -> bool:
+    """Whether vLLM caches the keys and values of every head although the model compresses them."""
+    return model_type in _UNFOLDED
 
 
 def has_computed_rotary_in_sglang(model_type: str) -> bool:
