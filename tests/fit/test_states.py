@@ -10,7 +10,7 @@ from tests.fit.test_zoo import MODELS
 
 from gpuwhy.fit.architecture import read_architecture
 from gpuwhy.fit.inventory import computed_inventory
-from gpuwhy.fit.kv_cache import KvShape, kv_shape
+from gpuwhy.fit.kv_cache import KvShape, kv_shape, request_bytes_in_groups
 from gpuwhy.fit.parallel import Parallel
 
 QWEN_NEXT: dict[str, Any] = {
@@ -117,3 +117,12 @@ def test_vllm_unfolds_the_latent_rows_of_minicpm_3() -> None:
               "kv_lora_rank": 256, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32, "intermediate_size": 6400, "vocab_size": 73448}  # fmt: skip
     assert kv_of(config, engine="sglang").per_token == 62 * (256 + 32) * 2
     assert kv_of(config, engine="vllm").per_token == 62 * 40 * 2 * 96 * 2
+
+
+def test_requests_of_a_hybrid_are_as_many_as_vllm_printed() -> None:
+    """Kimi Linear on two ranks, 2.30 GiB of cache: "Maximum concurrency for 120,000 tokens per request: 2.48x"."""
+    states = {"kda_layers": [layer for layer in range(1, 27) if layer % 4], "num_heads": 32, "head_dim": 128, "short_conv_kernel_size": 4}  # fmt: skip
+    config = {"model_type": "kimi_linear", "hidden_size": 2304, "num_hidden_layers": 27, "num_attention_heads": 32, "kv_lora_rank": 512, "qk_rope_head_dim": 64,
+              "intermediate_size": 9216, "vocab_size": 163840, "linear_attn_config": states}  # fmt: skip
+    needed = request_bytes_in_groups(kv_of(config, ranks=2), 120_000, 8192, 16)
+    assert 2.30 * 2**30 / needed == pytest.approx(2.48, abs=0.01)
