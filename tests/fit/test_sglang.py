@@ -13,7 +13,8 @@ from gpuwhy.fit.hardware import hardware_of
 from gpuwhy.fit.measured import Measured
 from gpuwhy.fit.parallel import Parallel
 from gpuwhy.fit.results import Verdict
-from gpuwhy.fit.sglang import defaults, pool_budget, request_slots
+from gpuwhy.fit.sglang import pool_budget, request_slots
+from gpuwhy.fit.sglang_defaults import defaults
 from gpuwhy.fit.workspaces import sglang_aiter, sglang_request_table
 from gpuwhy.knowledge.engine_memory import sglang_memory
 from gpuwhy.knowledge.gpu_memory_sizes import memory_of
@@ -133,7 +134,8 @@ def test_the_split_buffers_of_triton_grew_with_0_5_12() -> None:
     ("version", "said"),
     [
         ("0.5.15", "its source was read"),
-        ("0.5.16", "interpolated from its neighbours 0.5.15 and 0.5.17"),
+        ("0.5.13.post1", "its source was read (compared with 0.5.13: nothing of this changed)"),
+        ("0.5.16.post7", "interpolated from its neighbours 0.5.16 and 0.5.17"),
         ("0.5.99", "newer than every release"),
         ("0.4.4", "older than every release"),
         ("main", "is no release"),

@@ -95,7 +95,7 @@ def _doubt(ground: Ground, checks: list[Check], reading: Reading) -> str:
     if ground.hardware.is_of_another_vendor and not ground.hardware.is_of_amd:
         return "how the engines use accelerators that are neither NVIDIA's nor AMD's was not read"
     narrowest = min((check.margin.low for check in checks), default=0.0)
-    if ground.hardware.is_of_amd and reading.is_outside and ground.shape.quantization.is_quantized and narrowest < ground.held.expected:  # fmt: skip
+    if ground.hardware.is_of_amd and (reading.is_outside or reading.is_budget_only) and ground.shape.quantization.is_quantized and narrowest < ground.held.expected:  # fmt: skip
         # measured: 166.6 GiB instead of 91.3
         return "a build that was not read may keep the weights twice on a GPU of AMD: as they were and in its number format"
     if ground.settings.uncounted and narrowest < ground.total.expected * _UNCOUNTED_SHARE:

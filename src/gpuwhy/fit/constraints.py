@@ -17,7 +17,7 @@ from gpuwhy.fit.hardware import Hardware
 from gpuwhy.fit.quantization import Format
 from gpuwhy.fit.results import Constraint
 from gpuwhy.fit.settings import Settings
-from gpuwhy.knowledge.engine_memory import release_of
+from gpuwhy.knowledge.engine_memory import release_of, vllm_memory
 
 _BLOCK = re.compile(r"fp8 (\d{1,6})x(\d{1,6})")
 _GROUP = re.compile(r"int\d{1,2} g(\d{1,7})")
@@ -72,6 +72,7 @@ def _arguments(shape: Architecture, settings: Settings) -> Iterator[Constraint]:
     if settings.pipeline > len(shape.layers) > 0:
         yield Constraint(flag=_flag(settings, "--pp-size", "--pipeline-parallel-size"), says=f"{settings.pipeline} stages for {len(shape.layers)} layers", message="")  # fmt: skip
     if settings.engine == "vllm":
+        yield from _unknown_flags(settings)
         yield from _decode_context(shape, settings)
         return
     if settings.has_dp_attention and tensor % max(1, settings.data):
@@ -85,6 +86,17 @@ def _arguments(shape: Architecture, settings: Settings) -> Iterator[Constraint]:
         yield Constraint(flag="--pp-size", says="pipeline parallelism does not go with a draft, unless SGLANG_ENABLE_PP_SPEC is set (0.5.23)", message="AssertionError: Pipeline parallelism is not compatible with overlap schedule, speculative decoding...")  # fmt: skip
     if settings.nodes > 1 and (tensor * settings.pipeline) % settings.nodes:
         yield Constraint(flag="--nnodes", says=f"{tensor * settings.pipeline} ranks are not divided by {settings.nodes} nodes", message="AssertionError: tp_size must be divisible by number of nodes")  # fmt: skip
+
+
+def _unknown_flags(settings: Settings) -> Iterator[Constraint]:
+    """Flags that the release has not yet or no longer; nothing where that release was not read."""
+    release, reading = vllm_memory(settings.version)
+    if not reading.is_read:
+        return
+    if settings.swap_gib is not None and not release.has_swap_flag:
+        yield Constraint(flag="--swap-space", says="the option is gone since 0.18.0; the V1 engine took no swap space before either", message="error: unrecognized arguments: --swap-space")  # fmt: skip
+    if settings.kv_cache_bytes and not release.has_cache_bytes_flag:
+        yield Constraint(flag="--kv-cache-memory-bytes", says="the option came with 0.10.2", message="error: unrecognized arguments: --kv-cache-memory-bytes")  # fmt: skip
 
 
 def _decode_context(shape: Architecture, settings: Settings) -> Iterator[Constraint]:

@@ -26,10 +26,26 @@ def sglang_prefill_sizes(largest: int) -> tuple[int, ...]:
     return tuple(size for size in sizes if size <= largest)
 
 
-def vllm_batches(requests: int, tokens_each: int, cap: int) -> tuple[int, ...]:
-    """Captured sizes by default (config/vllm.py)."""
-    largest = min(2 * requests * tokens_each, cap)
-    sizes = [1, 2, 4, *range(8, 257, 8), *range(272, largest + 1, 16)]
+def vllm_batches(requests: int, tokens_each: int, tokens: int, cap: int, rule: str) -> tuple[int, ...]:
+    """Captured sizes by default (config/vllm.py); ``rule`` as the release has it, ``tokens`` of one step."""
+    if rule == "to 512":
+        sizes = [1, 2, 4, *range(8, cap + 1, 8)]
+        return tuple(size for size in sizes if size <= tokens)
+    rows = requests if rule == "twice the requests" else requests * tokens_each
+    largest = min(2 * rows, cap, tokens)
+    found = set(_up_to(largest))
+    if rule not in ("twice the requests", "twice the rows") and tokens <= cap:
+        found.add(tokens)
+    if rule.startswith("by requests"):
+        if tokens_each > 1:
+            found |= {count * tokens_each for count in (*_up_to(min(requests, cap)), requests)}
+        elif rule == "by requests, and the most":
+            found.add(requests)
+    return tuple(sorted(size for size in found if size <= largest))
+
+
+def _up_to(largest: int) -> tuple[int, ...]:
+    sizes = [1, 2, 4, *range(8, 256, 8), *range(256, largest + 1, 16)]
     return tuple(size for size in sizes if size <= largest)
 
 

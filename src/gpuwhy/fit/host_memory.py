@@ -150,7 +150,8 @@ def _caches(settings: Settings, ranks: int, pool_gib: float, swap_gib: float) ->
                 f"--cpu-offload-gb x {ranks} ranks",
             )
         )
-    swap = settings.swap_gib if settings.swap_gib is not None else swap_gib
+    # an engine that takes none by default takes none at all
+    swap = settings.swap_gib if swap_gib and settings.swap_gib is not None else swap_gib
     if swap:
         found.append(
             _part(

@@ -1,4 +1,4 @@
-"""How SGLang divides the memory of a GPU: its defaults, the budget of its pool, and what must fit beside it.
+"""How SGLang divides the memory of a GPU: the budget of its pool, and what must fit beside it.
 
 ``pre`` is the memory that is free when loading begins. The fraction is a share of it: the CUDA context and NCCL are
 outside, weights and pool inside. Everything allocated after the pool comes out of the rest.
@@ -12,141 +12,20 @@ from msgspec import Struct
 
 from gpuwhy.fit.amount import GIB, MIB, NOTHING, Amount
 from gpuwhy.fit.architecture import Architecture
-from gpuwhy.fit.graphs import sglang_prefill_sizes
-from gpuwhy.fit.hardware import Hardware
 from gpuwhy.fit.kv_cache import KvShape
 from gpuwhy.fit.settings import Settings
-from gpuwhy.fit.workspaces import backend
+from gpuwhy.fit.sglang_defaults import DEFAULT_SPECULATIVE_REQUESTS
 from gpuwhy.knowledge.config_defaults import has_sliding_pool_in_sglang
 from gpuwhy.knowledge.engine_memory import SglangMemory
 
-DEFAULT_SPECULATIVE_REQUESTS = 48
-"""``--max-running-requests`` when speculating (speculative_hook.py)."""
 _TRANSPORT_MIB = 0
-_FEWEST_TOKENS, _WHOLE_PREFILL = 2048, 16384
-"""That the default fraction reserves for; that are computed at a time without chunks, unless more are asked for."""
 _SLOTS_PER_CONTEXT, _FEWEST_SLOTS, _MOST_SLOTS = 512, 2048, 4096
 _STATES_PER_REQUEST = 3
 """Of a hybrid model whose prefixes are cached."""
-AITER_LONG_CONTEXT, AITER_SHARE = 8192, 0.85
-"""Under aiter a longer context lowers the fraction to that share (attention_hook.py)."""
-_TIERS = ((20, 2048, 8, 8), (35, 2048, 24, 80), (60, 4096, 32, 160), (90, 8192, 256, 512), (160, 8192, 256, 512))
-_NEW_SMALL_TIER = (35, 4096, 48, 160)
-_LARGEST_TIER = (16384, 512, 512)
-
-
-class Defaults(Struct, frozen=True):
-    """What the settings leave to the engine, and what follows."""
-
-    prefill_tokens: int
-    graph_batch: int
-    """That the fraction is computed with."""
-    captured_batch: int
-    """That graphs are captured for: no more than requests may run."""
-    has_prefill_graphs: bool
-    fraction: float
-    reserve_mib: float
-    source: str
-
-
-def defaults(shape: Architecture, settings: Settings, hardware: Hardware, release: SglangMemory) -> Defaults:
-    """The release's own choices for this GPU (server_args.py, arg_groups/memory_hook.py)."""
-    tier_tokens, tier_batch = _tier(hardware.gpu.smi_mib, settings.tensor, release)
-    chunk = _FEWEST_TOKENS if settings.is_unchunked else settings.prefill_tokens or tier_tokens
-    tokens = settings.whole_prefill_tokens or _WHOLE_PREFILL if settings.is_unchunked else chunk
-    batch = settings.graph_batch or tier_batch
-    if release.caps_graphs_by_requests and settings.requests and not settings.graph_batch:
-        batch = min(batch, settings.requests)
-    captured = batch
-    requests = settings.requests or (DEFAULT_SPECULATIVE_REQUESTS if _drafts(settings) else None)
-    if requests:
-        captured = min(batch, requests)
-    prefill_graphs = _has_prefill_graphs(shape, settings, release)
-    if not settings.has_graphs:
-        captured = 0
-    reserve = _reserve_mib(shape, settings, hardware, release, chunk, batch, prefill_graphs)
-    fraction, source = _fraction(shape, settings, hardware, release, reserve)
-    return Defaults(tokens, batch, captured, prefill_graphs, fraction, reserve, source)
-
-
-def _drafts(settings: Settings) -> bool:
-    return settings.speculation is not None
-
-
-def _tier(mib: int, tensor: int, release: SglangMemory) -> tuple[int, int]:
-    for limit, tokens, few, many in _TIERS:
-        if mib < limit * 1024:
-            if limit == _NEW_SMALL_TIER[0] and release.has_new_small_tiers:
-                _, tokens, few, many = _NEW_SMALL_TIER
-            return tokens, few if tensor < 4 else many
-    tokens, few, many = _LARGEST_TIER
-    return tokens, few if tensor < 4 else many
-
-
-def _has_prefill_graphs(shape: Architecture, settings: Settings, release: SglangMemory) -> bool:
-    if settings.has_prefill_graphs is False:
-        return False
-    if not release.has_prefill_graphs:
-        return settings.has_prefill_graphs is True
-    if settings.pipeline > 1 or settings.decode_context > 1:
-        return False
-    if settings.all_to_all not in ("", "none"):
-        return False
-    if release.speculation_stops_prefill_graphs and _drafts(settings):
-        return False
-    return not shape.is_multimodal or shape.name in release.multimodal_prefill_graphs
-
-
-def _reserve_mib(
-    shape: Architecture, settings: Settings, hardware: Hardware, release: SglangMemory, tokens: int, batch: int, prefill_graphs: bool
-) -> float:  # fmt: skip
-    """What the default fraction leaves free. It knows nothing of the weights."""
-    reserve = 512 + 1.5 * max(tokens, _FEWEST_TOKENS) + settings.tensor * settings.pipeline / 8 * 1024
-    if settings.has_graphs or not release.counts_draft:
-        reserve += 2 * batch
-    if settings.has_dp_attention:
-        reserve += batch * settings.data * 3 + (1.5 * batch * settings.data if batch > 300 else 0)
-    if prefill_graphs:
-        reserve += 1536 if shape.mla else 8 * len(sglang_prefill_sizes(tokens))
-    if hardware.gpu.smi_mib > 60 * 1024:
-        reserve = max(reserve, 10 * 1024)
-    if settings.all_to_all == "deepep":
-        reserve += release.deepep_reserve_mib
-    if settings.speculation and settings.speculation.needs_weights and release.speculative_reserve_mib:
-        reserve += 6144 if settings.speculation.method == "STANDALONE" else release.speculative_reserve_mib
-    return reserve
-
-
-def _fraction(
-    shape: Architecture, settings: Settings, hardware: Hardware, release: SglangMemory, reserve: float
-) -> tuple[float, str]:
-    if settings.fraction is not None:
-        return settings.fraction, "as given"
-    mib = hardware.gpu.smi_mib
-    fraction = round(max(0.0, mib - reserve) / mib, 3)
-    said = f"({mib} MiB of nvidia-smi - {reserve:.0f} MiB reserved) / {mib} MiB"
-    vision = shape.vision
-    exempt = settings.is_language_only and release.has_new_small_tiers
-    if shape.is_multimodal and not exempt:
-        ratio = vision.layers * vision.width**2 / (24 * 1024**2) if vision else 1.0
-        fraction *= 0.95 * max(0.8, min(1.05, 1 - 0.1 * (ratio - 1)))
-        said += ", lowered for the vision tower"
-    if is_lowered_by_aiter(shape, settings, hardware):
-        fraction *= AITER_SHARE
-        said += f", times {AITER_SHARE} for long contexts under aiter"
-    return fraction, "default: " + said
-
-
-def is_lowered_by_aiter(shape: Architecture, settings: Settings, hardware: Hardware) -> bool:
-    longest = settings.context or shape.context or 0
-    return (
-        backend(shape, hardware, settings.decode_backend or settings.attention_backend) == "aiter"
-        and longest > AITER_LONG_CONTEXT
-    )
 
 
 def reserve_for_images(shape: Architecture, settings: Settings, release: SglangMemory) -> float:
-    """GiB taken from the pool for image features, from 0.5.20 on."""
+    """GiB taken from the pool for image features, from 0.5.18 on."""
     if not shape.is_multimodal or settings.is_language_only:
         return 0.0
     return (release.multimodal_reserve_mib + _TRANSPORT_MIB) * MIB / GIB
@@ -229,7 +108,7 @@ def _states(settings: Settings, budget: Amount, each: float) -> tuple[int, Amoun
 
 def request_slots(settings: Settings, tokens: float, context: int, states: int = 0) -> int:
     """Requests that the engine keeps a place for, on one rank (model_runner_kv_cache_mixin.py)."""
-    asked = settings.requests or (DEFAULT_SPECULATIVE_REQUESTS if _drafts(settings) else None)
+    asked = settings.requests or (DEFAULT_SPECULATIVE_REQUESTS if settings.speculation else None)
     slots = asked or min(max(int(tokens / max(1, context) * _SLOTS_PER_CONTEXT), _FEWEST_SLOTS), _MOST_SLOTS)
     groups = settings.data if settings.has_dp_attention else 1
     kept = min(slots // max(1, groups), tokens // 2)
@@ -246,11 +125,16 @@ def _tokens(gib: float, cell: float, settings: Settings) -> float:
 
 def no_pool_message(release: SglangMemory, fraction: float, available: float, pre: float) -> str:
     """What the release prints when weights leave nothing for the pool."""
-    if not release.names_minimum:
-        return f"RuntimeError: Not enough memory. Please try to increase --mem-fraction-static. Current value: self.server_args.mem_fraction_static={fraction:.4g}"  # fmt: skip
+    if release.failure != "minimum":
+        value = {
+            "source": f" Current value: self.server_args.mem_fraction_static={fraction:.4g}",
+            "value": f" Current value: mem_fraction_static={fraction:.4g}",
+        }.get(release.failure, "")
+        return f"RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.{value}"
     minimum = 1 - available / pre if pre else 1.0
+    above = math.ceil(minimum * 1000) / 1000
     return (
         f"ValueError: Loaded weights leave no GPU memory for the KV cache under --mem-fraction-static={fraction:.4g}. "
-        f"Raise --mem-fraction-static above {minimum:.4f} (minimum viable = 1 - {available:.2f}/{pre:.2f} = {minimum:.4f}). "
+        f"Raise --mem-fraction-static above {above:.3f} (minimum viable = 1 - available/pre = {minimum:.4f}). "
         "If using speculative decoding, draft weights are now counted."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuwhy.fit import sglang
+from gpuwhy.fit import sglang, sglang_defaults
 from gpuwhy.fit.activations import logits_gib, sglang_prefill
 from gpuwhy.fit.amount import NOTHING, Amount, combined
 from gpuwhy.fit.concluding import OUT_OF_MEMORY, concluded, share_of, weights_check
@@ -25,7 +25,7 @@ def sglang_estimate(ground: Ground) -> Estimate:
     """What happens on the heaviest rank."""
     settings, shape, measured, draft = ground.settings, ground.shape, ground.measured, ground.draft
     release, reading = sglang_memory(settings.version)
-    chosen = sglang.defaults(shape, settings, ground.hardware, release)
+    chosen = sglang_defaults.defaults(shape, settings, ground.hardware, release)
     fraction = measured.fraction if measured.fraction is not None else chosen.fraction
     symmetric = Amount.exact(4.0) if settings.has_symmetric_memory else NOTHING
     taken = Amount.exact(ground.hardware.taken_gib)
@@ -42,10 +42,10 @@ def sglang_estimate(ground: Ground) -> Estimate:
     if (
         not is_budgeted
         and settings.fraction is not None
-        and sglang.is_lowered_by_aiter(shape, settings, ground.hardware)
+        and sglang_defaults.is_lowered_by_aiter(shape, settings, ground.hardware)
     ):
         # whether a given fraction is lowered as the default is, was not read
-        lowered = sglang.pool_budget(pre, ground.held, drafted, fraction * sglang.AITER_SHARE, images, release)
+        lowered = sglang.pool_budget(pre, ground.held, drafted, fraction * sglang_defaults.AITER_SHARE, images, release)
         budget = Amount(lowered.low, budget.expected, budget.high)
     if measured.available_after is not None and measured.available_before is not None:
         budget = Amount.exact(measured.available_after - measured.available_before * (1 - fraction) - images)
@@ -140,7 +140,7 @@ def _budget_says(release: SglangMemory, fraction: float) -> str:
     return f"{counted} must leave something of the {fraction:.4g} of the memory that is free before loading"
 
 
-def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang.Defaults, made: sglang.Pool) -> tuple[list[Part], Part]:  # fmt: skip
+def _sglang_after_pool(ground: Ground, release: SglangMemory, chosen: sglang_defaults.Defaults, made: sglang.Pool) -> tuple[list[Part], Part]:  # fmt: skip
     """What is allocated at start-up after the pool, and the first prefill."""
     settings, shape, parallel = ground.settings, ground.shape, ground.settings.parallel
     each, speculates = tokens_each(settings), settings.speculation is not None

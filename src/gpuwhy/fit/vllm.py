@@ -20,6 +20,8 @@ _LONGEST_WHOLE_PROMPT = 32768
 _UNALIGNED_ROWS_GIB = 0.21
 _LOGITS_OF_OLD_SAMPLER = 5
 """Times the logits: releases whose sampler takes more were not measured with an unaligned vocabulary."""
+_FUSING_GENERATIONS = (9, 10)
+"""Of the compute capability."""
 _PER_DOUBLING_GIB = 0.115
 """Of NCCL, from two ranks to four; more ranks are inferred from it."""
 
@@ -35,12 +37,7 @@ class Defaults(Struct, frozen=True):
 
 
 def defaults(settings: Settings, hardware: Hardware, context: int, release: VllmMemory) -> Defaults:
-    total, tokens, requests = hardware.gpu.cuda_gib, 2048, 256
-    is_a100 = "a100" in hardware.gpu.name.lower()
-    if total >= _LARGE_CARD_GIB and not is_a100 and not hardware.gpu.is_unified:
-        tokens, requests = 8192, 1024
-        if release.has_largest_tier and total >= _LARGEST_CARD_GIB:
-            tokens = 16384
+    tokens, requests = _tier(hardware, release)
     if release.is_first_engine:
         # prompts are not cut into chunks unless they may be very long
         tokens, requests = (context if 2048 < context <= _LONGEST_WHOLE_PROMPT else 2048), 256
@@ -57,35 +54,55 @@ def defaults(settings: Settings, hardware: Hardware, context: int, release: Vllm
     )
 
 
+def _tier(hardware: Hardware, release: VllmMemory) -> tuple[int, int]:
+    """Tokens and requests at a time, by the size or the name of the GPU (engine/arg_utils.py)."""
+    total, name = hardware.gpu.cuda_gib, hardware.gpu.name.lower()
+    if release.has_largest_tier and total >= _LARGEST_CARD_GIB:
+        return 16384, 1024
+    is_large = total >= _LARGE_CARD_GIB
+    if release.large_cards == "H100 and H200":
+        is_large = "h100" in name or "h200" in name
+    elif "not A100" in release.large_cards and "a100" in name:
+        is_large = False
+    if release.small_gb10 and hardware.gpu.is_unified:
+        is_large = False
+    return (8192, 1024) if is_large else (2048, release.requests_of_small_cards)
+
+
 def requested(total: Amount, utilization: float) -> Amount:
     """``ceil(total * gpu_memory_utilization)``, in GiB."""
     return Amount(*(math.ceil(each * GIB * utilization) / GIB for each in (total.low, total.expected, total.high)))
 
 
 def kv_budget(asked: Amount, weights: Amount, activation: Amount, non_torch: Amount, graphs: Amount, release: VllmMemory) -> Amount:  # fmt: skip
-    """GiB for the cache: what is asked for, less weights, activation peak and what is not PyTorch's; from 0.20 on less
-    the estimated graphs too.
+    """GiB for the cache: what is asked for, less weights, activation peak and what is not PyTorch's; from 0.20.0 on
+    less the estimated graphs too.
     """
     spent = [weights, activation, non_torch, *([graphs] if release.subtracts_graphs else [])]
     return combined((asked, *(each.negated() for each in spent)))
 
 
-def non_torch(hardware: Hardware, ranks: int, vocabulary: int, release: VllmMemory) -> Amount:
-    """What grows beside PyTorch's own memory while the profile runs.
+def non_torch(hardware: Hardware, ranks: int, vocabulary: int, release: VllmMemory, is_fused: bool = True) -> Amount:
+    """What grows beside PyTorch's own memory while the profile runs, without the communicators.
 
-    measured on H100, 0.19: 0.24 to 0.27 GiB alone, 2.07 to 2.10 on two ranks, 2.21 on four; on 0.11 0.13 and 0.55. 0.21
-    more on every start whose vocabulary is no multiple of four (49155), and not on the same layers with one that is
+    measured on H100, 0.19: 0.24 to 0.27 GiB alone, 2.07 to 2.10 on two ranks, 2.21 on four; on 0.11 0.13 and 0.55. The
+    all-reduce that is fused by default from 0.17.0 on, on Hopper and its successor, makes the difference: inferred.
+    0.21 more on every start whose vocabulary is no multiple of four (49155), and not on the same layers with one that is
     (49156): rows of logits are then not aligned to the 16 bytes that the usual kernels of the sampler read at once.
     """
     unaligned = _UNALIGNED_ROWS_GIB if release.sampler_logits < _LOGITS_OF_OLD_SAMPLER and vocabulary % 4 else 0.0
     alone = release.non_torch_alone_gib
     if ranks <= 1:
         return Amount(alone * 0.8, alone + unaligned, alone + max(0.25, 1.2 * unaligned))
-    doubled = math.log2(ranks / 2) * _PER_DOUBLING_GIB if release.non_torch_linked_gib > 1 else 0.0
+    fused = release.fused_all_reduce_gib
+    doubled = math.log2(ranks / 2) * _PER_DOUBLING_GIB if release.non_torch_linked_gib > 1 or fused else 0.0
     linked = release.non_torch_linked_gib + doubled + unaligned
+    if hardware.gpu.is_linked and fused and not (is_fused and int(hardware.capability) in _FUSING_GENERATIONS):
+        return Amount(linked * 0.85, linked, linked * 1.1 + doubled + fused)
     if hardware.gpu.is_linked:
+        linked += fused
         return Amount(linked * 0.85, linked, linked * 1.1 + doubled)
-    return Amount(alone * 0.8, min(linked, alone + 0.4 + unaligned), linked)
+    return Amount(alone * 0.8, min(linked, alone + 0.4 + unaligned), linked + fused)
 
 
 class Pool(Struct, frozen=True):
@@ -140,7 +157,9 @@ def not_free_message(release: VllmMemory, free: float, total: float, utilization
     )
 
 
-NO_CACHE_MESSAGE = "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine."  # fmt: skip
+def no_cache_message(release: VllmMemory) -> str:
+    rest = "." if release.misspells_models else " (this flag also controls CPU memory reservation on the CPU backend, despite its name)."  # fmt: skip
+    return f"ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine{rest}"  # fmt: skip
 
 
 def too_long_message(release: VllmMemory, length: int, needed: float, available: float, longest: float) -> str:
@@ -150,8 +169,9 @@ def too_long_message(release: VllmMemory, length: int, needed: float, available:
             f"cache ({int(longest)}). Try increasing `gpu_memory_utilization` or decreasing `max_model_len` when initializing the engine."
         )
     models = "models's" if release.misspells_models else "model's"
+    unit = "GB" if release.counts_in_gb else "GiB"
+    rest = f" Based on the available memory, the estimated maximum model length is {int(longest)}." if release.names_longest else ""  # fmt: skip
     return (
-        f"ValueError: To serve at least one request with the {models} max seq len ({length}), ({needed:.2f} GiB KV cache is "
-        f"needed, which is larger than the available KV cache memory ({available:.2f} GiB). Based on the available memory, "
-        f"the estimated maximum model length is {int(longest)}."
+        f"ValueError: To serve at least one request with the {models} max seq len ({length}), ({needed:.2f} {unit} KV cache is "
+        f"needed, which is larger than the available KV cache memory ({available:.2f} {unit}).{rest}"
     )

@@ -11,6 +11,7 @@ from gpuwhy.fit.graphs import first_engine_graphs, vllm_batches, vllm_graphs
 from gpuwhy.fit.ground import Ground, opening_parts, weight_parts
 from gpuwhy.fit.measured import told
 from gpuwhy.fit.results import Cache, Check, Estimate, Fraction, Part
+from gpuwhy.fit.vllm_engines import engine_of
 from gpuwhy.fit.workspaces import backend, vllm_triton_mla
 from gpuwhy.knowledge.engine_memory import VllmMemory, vllm_memory
 
@@ -25,10 +26,9 @@ _TOKENS_OF_WARM_UP = 8192
 def vllm_estimate(ground: Ground) -> Estimate:
     """What happens on the heaviest rank."""
     settings, shape, measured, hardware = ground.settings, ground.shape, ground.measured, ground.hardware
-    release, reading = vllm_memory(settings.version)
+    release, reading = engine_of(*vllm_memory(settings.version), settings, shape, hardware)
     chosen = vllm.defaults(settings, hardware, ground.context, release)
     utilization = measured.fraction if measured.fraction is not None else chosen.utilization
-    ranks = settings.tensor * settings.pipeline
     each = tokens_each(settings)
     asked = vllm.requested(ground.total, utilization)
     outside = ground.opened + (ground.connected if release.snapshot_after_communication else NOTHING)
@@ -36,8 +36,8 @@ def vllm_estimate(ground: Ground) -> Estimate:
     held = ground.held + ground.draft.gib if measured.weights is None else ground.held
     splits = _split_buffers(ground, release, chosen.requests * each) if measured.activation is None else NOTHING
     activation = told(measured.activation, _vllm_activation(ground, release, chosen))
-    other = told(measured.non_torch, vllm.non_torch(hardware, ranks, shape.vocabulary or 0, release))
-    batches = vllm_batches(chosen.requests, each, chosen.capture_cap) if settings.has_graphs else ()
+    other = told(measured.non_torch, _beside_pytorch(ground, release))
+    batches = vllm_batches(chosen.requests, each, chosen.prefill_tokens, chosen.capture_cap, release.graph_sizes) if settings.has_graphs else ()  # fmt: skip
     if settings.graph_batches and settings.has_graphs:
         batches = settings.graph_batches
     usual = first_engine_graphs(len(batches)) if release.is_first_engine else vllm_graphs(shape, len(batches))
@@ -57,15 +57,23 @@ def vllm_estimate(ground: Ground) -> Estimate:
     cache_gib = budget.at_least(0)
     # the peak is free again when graphs are captured; what NCCL took is part of what is not PyTorch's
     sampled = release.sampler_logits * logits_gib(shape, min(chosen.requests, chosen.prefill_tokens))
-    if release.is_first_engine:
-        sampled = 0.0  # it does not warm up its sampler
+    if release.is_first_engine or not release.warms_sampler:
+        sampled = 0.0
     late = _vllm_late(
-        ground, asked, activation, NOTHING if release.subtracts_graphs else graphs, sampled, chosen.prefill_tokens
+        ground,
+        release,
+        asked,
+        activation,
+        NOTHING if release.subtracts_graphs else graphs,
+        sampled,
+        chosen.prefill_tokens,
     )
-    checks = [
+    checks = [] if not release.checks_what_is_free else [
         Check(phase="start", outcome="not-free", margin=free - asked, says=f"{utilization:g} of the GPU must be free when the worker starts", message=vllm.not_free_message(release, free.expected, ground.total.expected, utilization)),
+    ]  # fmt: skip
+    checks += [
         weights_check(free - held, "the weights must fit into what is free"),
-        Check(phase="kv-cache", outcome="oom-kv", margin=budget, says="weights, activation peak and the rest must leave something of what is asked for", message=vllm.NO_CACHE_MESSAGE),
+        Check(phase="kv-cache", outcome="oom-kv", margin=budget, says="weights, activation peak and the rest must leave something of what is asked for", message=vllm.no_cache_message(release)),
         Check(phase="context", outcome="oom-kv", margin=budget - Amount.exact(made.needed_gib), says=f"one request of {ground.context} tokens must fit into the cache", message=vllm.too_long_message(release, ground.context, made.needed_gib, max(0.0, budget.expected), made.longest.expected)),
         Check(phase="graphs", outcome="oom-graph", margin=late, says="graphs, warm-up and the sampler must fit beside the cache", message=OUT_OF_MEMORY),
     ]  # fmt: skip
@@ -100,12 +108,34 @@ def vllm_estimate(ground: Ground) -> Estimate:
             combined((asked, late)) if late.expected < free.expected - asked.expected else free, ground.total
         ),
     )
-    swap = settings.swap_gib if settings.swap_gib is not None else float(release.swap_gib)
-    return concluded(ground, [part for part in parts if part.gib.high > 0], checks, said, cache, reading, False, swap)
+    return concluded(
+        ground,
+        [part for part in parts if part.gib.high > 0],
+        checks,
+        said,
+        cache,
+        reading,
+        False,
+        float(release.swap_gib),
+    )
+
+
+def _beside_pytorch(ground: Ground, release: VllmMemory) -> Amount:
+    """With the communicators where they come after the first measurement, and with all that is in use where that counts."""
+    settings = ground.settings
+    ranks = settings.tensor * settings.pipeline
+    found = vllm.non_torch(ground.hardware, ranks, ground.shape.vocabulary or 0, release, settings.tensor > 1)
+    if release.is_first_engine:
+        return found
+    if not release.snapshot_after_communication:
+        found = found + ground.connected
+    if release.counts_all_in_use:
+        found = found + ground.opened + Amount.exact(ground.hardware.taken_gib)
+    return found
 
 
 def _vllm_late(
-    ground: Ground, asked: Amount, activation: Amount, graphs: Amount, sampled: float, tokens: int
+    ground: Ground, release: VllmMemory, asked: Amount, activation: Amount, graphs: Amount, sampled: float, tokens: int
 ) -> Amount:
     """What is outside the request, and the peak that is free again. Buffers of NCCL may be outside it too.
 
@@ -113,9 +143,13 @@ def _vllm_late(
     """
     again = Amount(0.0, min(sampled, activation.expected) / 2, min(sampled, activation.expected))
     warmed = _WARM_UP_OF_FP4.scaled(min(1.0, tokens / _TOKENS_OF_WARM_UP)) if _has_fp4_experts(ground) else _WARM_UP
-    spent = (asked, ground.opened, graphs, again, warmed)
+    opened = NOTHING if release.counts_all_in_use else ground.opened
+    spent = (asked, opened, graphs, again, warmed)
     outside = combined((ground.total, activation, *(each.negated() for each in spent)))
-    return outside - Amount.exact(ground.hardware.taken_gib) - Amount(0.0, 0.0, ground.connected.high)
+    if release.counts_all_in_use:
+        return outside
+    linked = ground.connected.high if release.snapshot_after_communication else 0.0
+    return outside - Amount.exact(ground.hardware.taken_gib) - Amount(0.0, 0.0, linked)
 
 
 def _without(other: Amount, shown: float) -> Amount:

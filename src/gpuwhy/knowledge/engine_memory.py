@@ -1,7 +1,8 @@
 """How SGLang and vLLM divide GPU memory, release by release: what is subtracted when, and their defaults.
 
-derived: read in the releases' own files; "for changes" rows only to date a change, "from logs" from start-up logs of
-that release. A release in between is taken to do as the older of its neighbours.
+derived: read in the releases' own files, "in full", "for changes", or "for its budget": what sizes the cache, and not
+how weights are kept or what kernels take. A row holds for the releases ``through`` the named
+one: the functions that its fields come from were compared in each of them, and none of these fields changed.
 """
 
 from __future__ import annotations
@@ -23,24 +24,39 @@ class SglangMemory(Struct, frozen=True):
     """One release of SGLang. MiB as in its source; ``counts_draft``: draft weights are part of what the fraction holds."""
 
     version: str
+    through: str
     read: str
     counts_draft: bool
+    reserve_rule: str
+    """How the default fraction comes about: by ranks, by tiers of the GPU's size, or by parts that are added up."""
+    tier_under_35_gib: tuple[int, int, int]
+    """Tokens of a chunk, largest graph on fewer than four ranks and on more; of GPUs between 20 and 35 GiB."""
     speculative_reserve_mib: int
+    standalone_reserve_mib: int
+    vision_rule: str
+    """What a vision tower takes of the default fraction: nothing, a tenth, or by its size."""
+    exempts_language_only: bool
+    reserves_only_captured: bool
+    """Without decode graphs nothing is reserved for them."""
     has_prefill_graphs: bool
-    speculation_stops_prefill_graphs: bool
+    """They are captured unless something stops them; before, only where a flag asks for them."""
+    prefill_graphs_stop: tuple[str, ...]
+    prefill_graphs_never: tuple[str, ...]
+    """Architectures that have none."""
     multimodal_prefill_graphs: tuple[str, ...]
     """Multimodal architectures that keep their prefill graphs; for the others they are turned off."""
+    prefill_graph_reserve: str
     prefill_graph_tokens_mla: int
     multimodal_reserve_mib: int
-    has_new_small_tiers: bool
     caps_graphs_by_requests: bool
     deepep_reserve_mib: int
+    deepep_prefill_reserve_mib: int
     fraction_without_gpu: float
     splits_by_context: bool
     """The split buffers of Triton MLA grow with context and processors; before, eight splits."""
     loads_in_threads: bool
-    names_minimum: bool
-    """Its failure names the smallest fraction that would do."""
+    failure: str
+    """Wording of the failure: bare, with the source text of a value, with the value, with the smallest fraction that would do."""
     provenance: str
 
 
@@ -48,21 +64,41 @@ class VllmMemory(Struct, frozen=True):
     """One release of vLLM. ``sampler_logits``: the sampler's peak in units of its float32 logits."""
 
     version: str
+    through: str
     read: str
     default_utilization: float
+    is_first_engine: bool
+    """The engine before V1: it counts a whole prompt in its profile, and says a context that is too long in tokens."""
+    first_engine_for: tuple[str, ...]
+    """What makes this release fall back to its first engine."""
+    counts_all_in_use: bool
+    """Whatever is in use on the GPU is subtracted, of other processes too, and nothing is checked before."""
     snapshot_after_communication: bool
     subtracts_graphs: bool
     sampler_logits: float
+    warms_sampler: bool
+    """The sampler runs once more after the graphs, on as many rows as requests."""
+    large_cards: str
+    """The GPUs on which more tokens and requests are the default."""
     has_largest_tier: bool
-    has_split_workspace: bool
+    small_gb10: bool
+    requests_of_small_cards: int
+    graph_sizes: str
     graph_cap_blackwell: int
+    has_split_workspace: bool
     non_torch_alone_gib: float
     non_torch_linked_gib: float
+    fused_all_reduce_gib: float
+    """Work space of FlashInfer's all-reduce on Hopper and its successor, on two ranks and more."""
     swap_gib: int
+    """Of host memory per rank, which the first engine alone takes."""
+    has_swap_flag: bool
+    has_cache_bytes_flag: bool
+    checks_what_is_free: bool
     names_device: bool
+    names_longest: bool
+    counts_in_gb: bool
     misspells_models: bool
-    is_first_engine: bool
-    """The engine before V1: it counts a whole prompt in its profile, and says a context that is too long in tokens."""
     provenance: str
 
 
@@ -78,6 +114,8 @@ class Reading(Struct, frozen=True):
     sentence: str
     is_outside: bool = False
     """Older or newer than everything that was read, or no release at all: there is no neighbour on one side."""
+    is_budget_only: bool = False
+    """Read is what sizes the cache, not how weights are kept."""
 
 
 @functools.cache
@@ -95,12 +133,12 @@ def vllm_memory(version: str) -> tuple[VllmMemory, Reading]:
     return _chosen("vLLM", _table().vllm, version)
 
 
-_UNCHECKED = "by general knowledge"
+_UNCHECKED, _BUDGET = "by general knowledge", "for its budget"
 _HOW = {
     "in full": "its source was read", "for changes": "its source was read for what changed",
-    "from logs": "known from start-up logs", _UNCHECKED: "known in general, its source was not read",
+    _BUDGET: "its source was read for what sizes the cache",
+    _UNCHECKED: "known in general, its source was not read",
 }  # fmt: skip
-_SOURCE_WAS_READ = ("in full", "for changes")
 _Row = TypeVar("_Row", SglangMemory, VllmMemory)
 
 
@@ -112,10 +150,6 @@ def _chosen(engine: str, rows: tuple[_Row, ...], version: str) -> tuple[_Row, Re
         return newest, Reading(
             False, f"{why}: taken as {engine} {newest.version}, the newest whose source was read", True
         )
-    for row in rows:
-        # 0.5.13 and 0.5.13.post1 were read as one
-        if Version(Version(row.version).base_version) == Version(asked.base_version) and not asked.is_prerelease:
-            return row, Reading(row.read in _SOURCE_WAS_READ, f"{engine} {row.version}: {_HOW[row.read]}", row.read == _UNCHECKED)  # fmt: skip
     older = [row for row in rows if Version(row.version) <= asked]
     newer = [row for row in rows if Version(row.version) > asked]
     if not older:
@@ -123,14 +157,26 @@ def _chosen(engine: str, rows: tuple[_Row, ...], version: str) -> tuple[_Row, Re
         return first, Reading(
             False, f"{engine} {asked} is older than every release that was read: taken as {first.version}", True
         )
+    row = older[-1]
+    if asked <= Version(row.through):
+        return row, _read(engine, row, asked)
     if not newer:
-        last = rows[-1]
-        return last, Reading(
-            False, f"{engine} {asked} is newer than every release that was read: taken as {last.version}", True
+        return row, Reading(
+            False, f"{engine} {asked} is newer than every release that was read: taken as {row.through}", True
         )
-    if older[-1].read == _UNCHECKED and Version(newer[0].version).release[:2] == asked.release[:2]:
-        return newer[0], Reading(False, f"the source of {engine} {asked} was not read: taken as {newer[0].version} of the same series; its older neighbour {older[-1].version} was not read either")  # fmt: skip
-    return older[-1], Reading(False, f"the source of {engine} {asked} was not read: interpolated from its neighbours {older[-1].version} and {newer[0].version}, taken as the older", older[-1].read == _UNCHECKED)  # fmt: skip
+    return row, Reading(False, f"the source of {engine} {asked} was not read: interpolated from its neighbours {row.through} and {newer[0].version}, taken as the older", row.read == _UNCHECKED)  # fmt: skip
+
+
+def _read(engine: str, row: _Row, asked: Version) -> Reading:
+    if row.read == _UNCHECKED:
+        return Reading(False, f"{engine} {asked}: {_HOW[row.read]}", True)
+    if asked.is_prerelease:
+        said = f"the source of {engine} {asked} was not read: the releases before and after it agree ({row.version} to {row.through})"
+        return Reading(False, said, is_budget_only=row.read == _BUDGET)
+    if asked == Version(row.version):
+        return Reading(True, f"{engine} {asked}: {_HOW[row.read]}", is_budget_only=row.read == _BUDGET)
+    said = f"{engine} {asked}: its source was read (compared with {row.version}: nothing of this changed)"
+    return Reading(True, said, is_budget_only=row.read == _BUDGET)
 
 
 def release_of(version: str) -> Version | None:
