@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwhy.logs import read_bytes
+from gpuwhy.logs import UnreadableLog, read_bytes
 from gpuwhy.logs.charsets import code_page, repaired
 
 CHINESE = "ImportError: DLL load failed while importing _C: 找不到指定的模块。"
@@ -118,3 +120,10 @@ def test_any_bytes_have_a_code_page(sample: bytes) -> None:
 def test_any_text_can_be_repaired(text: str) -> None:
     notes: list[str] = []
     assert bool(notes) == (repaired(text, notes) != text) or notes
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_bytes_are_no_text_of_any_code_page(seed: int) -> None:
+    noise = random.Random(seed).randbytes(3000 * (seed + 1))
+    with pytest.raises(UnreadableLog, match="not a log but binary data"):
+        read_bytes(noise, "core.1234")

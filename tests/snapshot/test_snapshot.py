@@ -346,3 +346,8 @@ def test_a_short_time_leaves_the_collector_some_of_it_to_say_what_did_not_answer
     assert 13.0 < target.request["life"] <= 14.0
     snapshot.collect(target)
     assert target.request["deadline"] == snapshot.collecting.DEADLINE
+
+
+def test_an_empty_file_is_said_to_be_empty() -> None:
+    with pytest.raises(SnapshotError, match="x is no snapshot: it is empty"):
+        snapshot.decode(b"", "x")

@@ -21,6 +21,8 @@ MAGIC = (
 )
 BINARY_SHARE = 0.3
 """Share of bytes in a sample that no text has, above which the input is no log."""
+FOREIGN_SHARE = 0.05
+"""The same where the input is no UTF-8: code pages have no control characters, random bytes a tenth of them."""
 _PRINTABLE = bytes(range(0x20, 0x7F)) + b"\t\n\r"
 _TEXT_BYTES = bytes(set(range(0x20, 0x100)) | set(b"\t\n\r\x0c\x08\x1b\x1e"))
 
@@ -60,11 +62,14 @@ def _decoded(data: bytes, notes: list[str]) -> str | None:
         return charsets.from_wide(data, wide)
     if b"\x00" in data:
         data = charsets.narrowed(data)
-    if _binary_share(data) > BINARY_SHARE:
+    share = _binary_share(data)
+    if share > BINARY_SHARE:
         return None
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
+        if share > FOREIGN_SHARE:
+            return None
         text = charsets.from_foreign(data, notes)
     text = environ_dumps.one_a_line(charsets.repaired(text, notes))
     zeros = text.count("\x00")

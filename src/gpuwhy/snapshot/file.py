@@ -42,6 +42,8 @@ def encode(snapshot: Snapshot) -> bytes:
 
 def decode(data: bytes, name: str = "snapshot") -> Snapshot:
     """A snapshot from JSON, compressed or not, redacted once more. Raises SnapshotError."""
+    if not data.strip():
+        raise SnapshotError(f"{name} is no snapshot: it is empty")
     if data.startswith(_ZSTD):
         data = _unpacked(data, MOST_BYTES)
     try:

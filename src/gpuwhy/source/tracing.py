@@ -249,7 +249,9 @@ class _Tracer:
         statements = places.statements_of(scope, self.question.call)
         if self.question.number >= len(statements):
             what = f"calls {self.question.call}" if self.question.call else "has a raise"
-            return None, f"{symbol}: nothing in it {what}" if not statements else f"{symbol}: it has {len(statements)}"
+            number = self.question.number + 1
+            few = f"there is no number {number}: {len(statements)} of its statements {'match' if len(statements) > 1 else 'matches'}"
+            return None, f"{symbol}: nothing in it {what}" if not statements else f"{symbol}: {few}"
         return statements[self.question.number], ""
 
     def _value(self) -> tuple[CodeScope, str] | None:

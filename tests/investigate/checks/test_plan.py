@@ -53,6 +53,7 @@ def test_gpus_by_name_number_and_capability() -> None:
     "plan",
     [
         Plan(gpus=("Voodoo 2",)),
+        Plan(gpus=("0 x B200",)),
         Plan(driver="new"),
         Plan(cuda="latest"),
         Plan(packages=("torch",)),

@@ -114,6 +114,8 @@ def _with_gpus(facts: Facts, names: Iterable[str]) -> Facts:
         count, rest = 1, name.strip()
         if found := re.fullmatch(r"(\d{1,3})\s{0,4}[x*]\s{0,4}(\S.{0,200})", rest):
             count, rest = int(found[1]), found[2]
+        if not count:
+            raise PlanError(f"--gpu {name}: none of them; leave the option out, or give how many there are")
         capability = capabilities.parse(rest)
         model = None if capability else gpus.by_name(rest)
         if capability is None and model is None:
