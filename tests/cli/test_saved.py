@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.cli.running import LOGS, gpuwhy
+from tests.reports.html.fleet_sample import fleet
+
+from gpuwhy.reports import Detail, render
 
 SEED = str(LOGS / "sglang.log")
 SNAPSHOT = str(LOGS.parent / "snapshots" / "schema-0.1.json")
@@ -54,6 +57,17 @@ def test_a_saved_check_inspection_and_difference_are_shown(tmp_path: Path) -> No
     assert "<testsuite" in gpuwhy("show", str(tmp_path / "check.json"), "--format", "junit").out
 
 
+def test_the_saved_report_of_a_fleet_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "fleet.json"
+    path.write_text(render(fleet(), "json"))
+    assert gpuwhy("show", str(path), "--format", "json").out == path.read_text()
+    assert gpuwhy("show", str(path)).out == render(fleet(), "text")
+    assert "<testsuite" in gpuwhy("show", str(path), "--format", "junit").out
+    assert gpuwhy("show", str(path), "--format", "markdown", "--private").out == render(
+        fleet(), "markdown", Detail(is_private=True)
+    )
+
+
 def test_a_format_that_does_not_fit_says_which_do(saved: Path) -> None:
     done = gpuwhy("show", str(saved), "--format", "junit")
     assert done.status == 2
@@ -71,7 +85,7 @@ def test_a_snapshot_in_another_format_is_its_diagnosis(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{}", "is no diagnosis, check, inspection, difference, estimate or snapshot"),
+        ("{}", "is no diagnosis, check, inspection, difference, estimate, report of a fleet or snapshot"),
         ('{"findings": [], "incident": {}, "schema_version": "7.0"}', "schema version '7.0'"),
         ('{"findings": [{}], "incident": {}, "schema_version": "0.1", "gpuwhy_version": "0.0.9"}', "written by gpuwhy 0.0.9, cannot be read"),
         ('{"findings": ', "is no JSON document"),

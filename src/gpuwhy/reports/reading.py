@@ -28,7 +28,7 @@ def read_answer(data: bytes, name: str) -> Answer:
     read = _reader_of(document)
     if read is None:
         raise UnreadableReportError(
-            f"{name} is no diagnosis, check, inspection, difference, estimate or snapshot of gpuwhy"
+            f"{name} is no diagnosis, check, inspection, difference, estimate, report of a fleet or snapshot of gpuwhy"
         )
     version = document.get("schema_version")
     if not isinstance(version, str) or version.partition(".")[0] != "0":
@@ -50,6 +50,7 @@ def _reader_of(document: Any) -> Callable[[Any], Answer] | None:
         ({"files", "compute_capability"}, _inspection),
         ({"comparison"}, _comparison),
         ({"estimate", "search"}, _estimate),
+        ({"fleet"}, _fleet),
     )
     return next((read for keys, read in readers if keys <= document.keys()), None)
 
@@ -98,3 +99,9 @@ def _estimate(value: dict[str, Any]) -> Answer:
 
     document = msgspec.convert(value, FitDocument)
     return FitAnswer(document.estimate, document.search)
+
+
+def _fleet(value: dict[str, Any]) -> Answer:
+    from gpuwhy.reports.fleet_json import FleetDocument
+
+    return msgspec.convert(value, FleetDocument).fleet
