@@ -28,7 +28,7 @@ from gpuwhy.model.inspection import Inspection
 from gpuwhy.reports import binaries_json
 from gpuwhy.reports.binaries import render
 
-SECONDS_ALLOWED = 0.05
+SECONDS_ALLOWED = 0.25
 GPU = ComputeCapability(12, 0)
 INTERESTING = (
     0,
