@@ -295,3 +295,15 @@ def test_only_a_message_that_points_backwards() -> None:
 def test_a_version_that_stands_far_to_the_right_is_no_banner_of_vllm() -> None:
     text = "ERROR: This container was built for NVIDIA Driver Release 555.42 or later, but\n       version 470.199.02 was detected and compatibility mode is UNAVAILABLE.\n"
     assert incident(text).engine == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "engine"),
+    [
+        ("We serve it with SGLang on two cards.", "sglang"),
+        ("vLLM works, SGLang does not.", ""),
+        ("We serve it.", ""),
+    ],
+)
+def test_the_words_of_a_person_name_the_engine_where_no_line_of_a_program_does(words: str, engine: str) -> None:
+    assert incident(f"{words}\nRuntimeError: CUDA error: out of memory\n").engine == engine

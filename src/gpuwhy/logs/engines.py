@@ -9,6 +9,8 @@ from collections.abc import Iterable, Sequence
 from gpuwhy.logs.patterns import Pattern
 from gpuwhy.model.event import Event, Log
 
+MOST_OF_A_REPORT = 400
+"""Lines in which a person's words are looked for: reports are short, logs of services have no such words."""
 MAX_SAMPLE = 4000
 """Lines looked at from either end of a log when no event gives the engine away."""
 _IN_PATH = (
@@ -35,6 +37,15 @@ _IN_TEXT = (
     ("exllama", Pattern(r"\bexllama(?!v\d)", re.IGNORECASE)),
     ("comfyui", Pattern(r"ComfyUI-Manager|To see the GUI go to: http|\bComfyUI (?:version|startup)")),
 )  # fmt: skip
+_IN_WORDS = (
+    ("sglang", Pattern(r"\bsglang\b", re.IGNORECASE)),
+    ("vllm", Pattern(r"\bvllm\b", re.IGNORECASE)),
+    ("lmdeploy", Pattern(r"\blmdeploy\b", re.IGNORECASE)),
+    ("ktransformers", Pattern(r"\bktransformers\b", re.IGNORECASE)),
+    ("comfyui", Pattern(r"\bcomfyui\b", re.IGNORECASE)),
+    ("ollama", Pattern(r"\bollama\b", re.IGNORECASE)),
+    ("llama.cpp", Pattern(r"\bllama\.cpp\b", re.IGNORECASE)),
+)
 _IN_PROCESS = (
     ("vllm", Pattern(r"EngineCore|VllmWorker|Worker_TP|APIServer|RayWorkerVllm|WorkerProc")),
     ("sglang", Pattern(r"^(?:TP|DP)\d+|sglang|SGLangWorker")),
@@ -65,10 +76,17 @@ def engine_of(logs: Sequence[Log], events: Iterable[Event] = ()) -> str:
     votes.pop("", None)
     best = votes.most_common(1)
     if not best or best[0][1] == 0:
-        return ""
+        return _named_by_people(logs)
     if best[0][0] == "llama.cpp" and votes["ollama"]:  # Ollama's runner is llama.cpp under its own name
         return "ollama"
     return best[0][0]
+
+
+def _named_by_people(logs: Sequence[Log]) -> str:
+    """The one engine that the words of a report name, where no line of a program tells; none when they name several."""
+    text = "\n".join(line.raw[:400] for log in logs for line in log.lines[:MOST_OF_A_REPORT])
+    named = [engine for engine, pattern in _IN_WORDS if pattern.search(text)]
+    return named[0] if len(named) == 1 else ""
 
 
 def _first(pattern: Pattern, text: str, limit: int) -> Iterable[re.Match[str]]:

@@ -121,3 +121,13 @@ def test_a_registry_that_refuses_a_token_was_reached(judge_report: Judge) -> Non
     causes = [found.cause for found in judge_report(text).findings]
     assert causes[0] == "gated-or-auth"
     assert "download-blocked" not in causes
+
+
+def test_git_is_asked_for_a_login(judge_report: Judge, finding: Find) -> None:
+    text = "Cloning into 'Llama-3.1-8B-Instruct'...\nfatal: could not read Username for 'https://huggingface.co': No such device or address\n"
+    assert finding(judge_report(text), "gated-or-auth")
+
+
+def test_a_login_that_another_server_asks_for_is_not_the_hub_s(judge_report: Judge) -> None:
+    text = "fatal: could not read Username for 'https://git.example.org': No such device or address\n"
+    assert "gated-or-auth" not in [found.cause for found in judge_report(text).findings]

@@ -139,3 +139,15 @@ def test_unsloth_finds_no_accelerator(judge_report: Judge, finding: Find) -> Non
     told = {"env.CUDA_VISIBLE_DEVICES": "", "nvidia_smi.host": "ok"}
     judged = judge_report(text, told)
     assert judged.findings[0] is finding(judged, "no-device-visible")
+
+
+@pytest.mark.parametrize(
+    "error",
+    ["Error 804: forward compatibility was attempted on non supported HW", "Error 802: system not yet initialized"],
+)
+def test_what_torch_told_of_cuda_before_is_the_lead(judge_report: Judge, error: str) -> None:
+    text = f"UserWarning: CUDA initialization: Unexpected error from cudaGetDeviceCount(). Did you run some cuda functions before? {error} (Triggered internally at CUDAFunctions.cpp:108.)\nRuntimeError: No CUDA GPUs are available\n"
+    causes = [found.cause for found in judge_report(text).findings]
+    assert causes
+    assert CAUSE not in causes
+    assert "container-gpu-not-passed" not in causes

@@ -98,3 +98,16 @@ def test_a_kernel_that_flashinfer_took_from_tensorrt_llm_is_flashinfers(judge_re
         "(/opt/venv/lib/python3.12/site-packages/flashinfer/data/csrc/nv_internal/cpp/kernels/fp4_gemm.cuh:112)\n"
     )
     assert judge_report(text).findings[0].component == "flashinfer"
+
+
+def test_the_frame_counts_where_launches_were_synchronous(judge_report: Judge) -> None:
+    text = """export CUDA_LAUNCH_BLOCKING=1
+Traceback (most recent call last):
+  File "/v/lib/python3.12/site-packages/sglang/srt/layers/quantization/fp8_utils.py", line 480, in apply_fp8_linear
+    output = fp8_scaled_mm(
+  File "/v/lib/python3.12/site-packages/sgl_kernel/gemm.py", line 31, in fp8_scaled_mm
+    return torch.ops.sgl_kernel.fp8_scaled_mm.default(
+torch.AcceleratorError: CUDA error: an illegal instruction was encountered
+"""
+    assert judge_report(text).findings[0].component == "sgl-kernel"
+    assert judge_report(text.replace("export CUDA_LAUNCH_BLOCKING=1\n", "")).findings[0].component == "sglang"

@@ -41,8 +41,8 @@ _NOT_FOUND = says(
 )
 _TOKEN = says(
     "bad-token",
-    ("invalid username or password", "invalid credentials in authorization header", "token is required", "invalid user token", "invalid token passed", "localtokennotfounderror", "user access token", "no token found", "token has expired", "ngc_api_key", "unable to locate credentials", "nocredentialserror", "invalidaccesskeyid", "you must be authenticated", "requires authentication", "hf_token", "api key is invalid", "fine-grained token", "hugging_face_hub_token"),
-    r"Invalid username or password|Invalid credentials in Authorization header|Token is required.{0,80}but no token found|Invalid (?:user )?token|LocalTokenNotFoundError|User Access Token .{0,60}(?:expired|invalid)"
+    ("could not read username for", "could not read password for", "authentication failed for 'https", "password authentication in git", "invalid username or password", "invalid credentials in authorization header", "token is required", "invalid user token", "invalid token passed", "localtokennotfounderror", "user access token", "no token found", "token has expired", "ngc_api_key", "unable to locate credentials", "nocredentialserror", "invalidaccesskeyid", "you must be authenticated", "requires authentication", "hf_token", "api key is invalid", "fine-grained token", "hugging_face_hub_token"),
+    r"(?:could not read (?:Username|Password) for|Authentication failed for) 'https://(?:[\w.-]{1,60}@)?(?:huggingface\.co|hf\.co)|Password authentication in git is no longer supported|Invalid username or password|Invalid credentials in Authorization header|Token is required.{0,80}but no token found|Invalid (?:user )?token|LocalTokenNotFoundError|User Access Token .{0,60}(?:expired|invalid)"
     r"|NGC_API_KEY.{0,80}(?:not set|missing|invalid|required|must be|is not|is invalid|unset)|(?:Missing|Invalid|No).{0,40}NGC_API_KEY|Unable to locate credentials|NoCredentialsError|InvalidAccessKeyId|API key is invalid"
     r"|(?:HF_TOKEN|HUGGING_FACE_HUB_TOKEN|HUGGINGFACE_TOKEN).{0,60}(?:not set|missing|required|is invalid|must be set|not found|is empty)|fine-grained token",
 )  # fmt: skip

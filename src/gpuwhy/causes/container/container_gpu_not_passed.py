@@ -51,6 +51,7 @@ _BUILD = re.compile(r"docker(?:x)? (?:buildx? )?build\b|Dockerfile:\d|^#\d{1,3} 
         says("built-without-cuda", ("built with cpu", "not compiled with cuda", "compiled without gpu", "+cpu"), r"built with CPU|not compiled with CUDA|compiled without (?:GPU|CUDA)|vllm\W{1,12}\d[\w.]{1,20}\+cpu"),
         errors.INSUFFICIENT,
         errors.NO_DEVICE,
+        errors.TOLD_BY_TORCH,
     ],
 )  # fmt: skip
 def container_gpu_not_passed(
@@ -93,6 +94,9 @@ def container_gpu_not_passed(
         return _part_is_absent(case)
     if _belongs_to_neighbour(case, match):
         return None
+    told = case.found(errors.TOLD_BY_TORCH.name)
+    if told is not None and match.sign in (errors.NO_DEVICE.name, "engine-finds-no-gpu"):
+        return RuledOut("libcuda is there and failed, and torch says with which error", (case.evidence(told, "why CUDA did not start"),))  # fmt: skip
     where = place.read_surroundings(case)
     quoted = case.evidence(match, _MEANING.get(match.sign, "CUDA finds no driver or no device"))
     excluded = _excluded(case, match, where, access, setup, torch, quoted)

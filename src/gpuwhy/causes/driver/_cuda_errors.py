@@ -73,6 +73,13 @@ SYMBOL_AT_START = says(
 )
 """500 from the very first call: the parts of a driver that a container mounts are of two releases (WSL mostly)."""
 
+TOLD_BY_TORCH = says(
+    "torch-told-which-error",
+    "cuda initialization:",
+    r"CUDA initialization: .{0,300}?(?:\bError (?:304|80[234]|999)\b|CUDA unknown error|driver on your system is too old)",
+)
+"""torch warns why CUDA did not start, and what it raises then (``No CUDA GPUs are available``) is the echo."""
+
 NVML_MISMATCH = says(
     "nvml-mismatch",
     ("library version mismatch", "rm_version_mismatch", "librmversionmismatch", "nvml/rm version mismatch", "init failure: 18", "nvml_error_lib_rm"),

@@ -41,6 +41,7 @@ _VALUE_SEEN = re.compile(r"CUDA_VISIBLE_DEVICES(?:\W{1,4}(?:is|was|to|set|to) ){
             r"invalid literal for int\(\) with base 10: ['\"](?:GPU|MIG)-[\w/-]{4,80}['\"]|CUDA_VISIBLE_DEVICES[^\n]{0,60}(?:invalid|malformed|out of range|not a valid|could not be parsed)",
         ),
         errors.NO_DEVICE,
+        errors.TOLD_BY_TORCH,
         says(
             "no-gpu-found",
             (
@@ -106,6 +107,10 @@ def no_device_visible(
         match = place.earliest(case, "ordinal-out-of-range", "ray-has-no-gpu", errors.NO_DEVICE.name) or place.earliest(case, "no-gpu-found", errors.START_FAILS.name)  # fmt: skip
     if match is None or _is_of_another(case, match, seen):
         return None
+    if match.sign in (errors.NO_DEVICE.name, "no-gpu-found") and not seen.hides_all:
+        told = case.found(errors.TOLD_BY_TORCH.name)
+        if told is not None:
+            return RuledOut("CUDA itself failed before, and torch says with which error", (case.evidence(told, "why CUDA did not start"),))  # fmt: skip
     where = place.read_surroundings(case)
     quoted = case.evidence(match, _MEANING.get(match.sign, "the process is shown no GPU"))  # fmt: skip
     excluded = _excluded(match, access, torch, setup, quoted, seen)

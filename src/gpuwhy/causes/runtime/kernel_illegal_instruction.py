@@ -19,6 +19,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
     "kernel-illegal-instruction",
     family="Run time",
     signs=[
+        says("blocking", "cuda_launch_blocking=1", r"(?<!passing )(?<!passing `)CUDA_LAUNCH_BLOCKING=1"),
         says("warp-illegal-instruction", ("warp illegal instruction", "illegal instruction encoding", "illegal instruction parameter", "misaligned pc"), r"Warp Illegal Instruction|Illegal Instruction (?:Encoding|Parameter)"),
         says(
             "illegal-instruction",
@@ -88,7 +89,8 @@ def _component(case: Case, match: Match, fault: KnownFault | None, experiments: 
         owner = faults.owner_of(faults.kernel_named(case, match))
         if owner is not None:
             return owner
-    found = faults.component_of(case, match, experiments, is_synchronous=False)
+    is_blocking = str(case.facts.value("env.CUDA_LAUNCH_BLOCKING") or "") == "1" or case.found("blocking") is not None
+    found = faults.component_of(case, match, experiments, is_synchronous=is_blocking)
     if fault is not None and found == "torch":
         return fault.component
     return found
