@@ -7,7 +7,7 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuwhy.reports.columns import columns_of, cut, cut_inside, filled, padded
+from gpuwhy.reports.columns import columns_of, cut, cut_apart, cut_inside, filled, padded
 from gpuwhy.reports.row import Row
 
 
@@ -65,3 +65,14 @@ def test_what_is_cut_fits() -> None:
 def test_a_table_is_straight_whatever_it_holds() -> None:
     assert {columns_of(padded(each, 12)) for each in ("torch", "飞桨", "🔥", "e\u0301")} == {12}
     assert unicodedata.east_asian_width("飞") == "W"
+
+
+def test_two_long_texts_are_cut_where_they_differ() -> None:
+    same = "/opt/engine/bin/python -m engine --model /data/models/" + "x" * 200
+    one, other = cut_apart(f"{same} --tp 4", f"{same} --tp 8 --more", 60)
+    assert one != other
+    assert "--tp 4" in one
+    assert "--tp 8" in other
+    assert max(columns_of(one), columns_of(other)) <= 60
+    assert cut_apart("580.95.05", "570.86.15", 60) == ("580.95.05", "570.86.15")
+    assert cut_apart("a" * 80, "b" * 80, 60) == ("a" * 57 + "...", "b" * 57 + "...")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from gpuwhy.reports import plain
 from gpuwhy.reports.columns import cut
+from gpuwhy.reports.counting import counted
 
 if TYPE_CHECKING:
     from gpuwhy.snapshot.document import Probe
@@ -76,7 +77,7 @@ def shown_reading() -> Iterator[Callable[[str, int, int], None] | None]:
             return
         due = now + 0.1
         part = min(done / total, 1) if total else 0
-        bar = f"[{'#' * int(part * 20):20}] {part:4.0%} {done / 1e6:,.0f} MB" if total else f"{done} files"
+        bar = f"[{'#' * int(part * 20):20}] {part:4.0%} {done / 1e6:,.0f} MB" if total else counted(done, "file")
         overwrite(f"{bar} {plain(name)[-60:]}")
 
     try:

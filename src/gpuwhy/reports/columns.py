@@ -44,6 +44,15 @@ def cut_inside(text: str, most: int, mark: str = " ... ") -> str:
     return _begin(text, room - columns_of(end)).rstrip() + mark + end
 
 
+def cut_apart(one: str, other: str, most: int) -> tuple[str, str]:
+    """Two texts cut to ``most`` columns so that where they begin to differ can still be seen."""
+    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    left_out = same - most // 3 if same > most // 2 and max(columns_of(one), columns_of(other)) > most else 0
+    if left_out > 0:
+        one, other = f"...{one[left_out:]}", f"...{other[left_out:]}"
+    return cut(one, most), cut(other, most)
+
+
 def _begin(text: str, most: int) -> str:
     if text.isascii():
         return text[:most]

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from gpuwhy.investigate.differences import Change, Comparison, Side, Uncompared
+from gpuwhy.reports.columns import cut, cut_apart
 from gpuwhy.reports.document import Versioned, versions, written
 from gpuwhy.reports.neutral import plain
 
@@ -92,8 +93,11 @@ def _changes(changes: list[Change], verbose: bool) -> Iterator[str]:
             if len(change.lines) > len(lines):
                 yield f"    and {len(change.lines) - len(lines)} more lines"
         else:
-            yield f"    - {_cut(change.before, verbose)}"
-            yield f"    + {_cut(change.after, verbose)}"
+            before, after = (
+                (change.before, change.after) if verbose else cut_apart(change.before, change.after, _LONGEST)
+            )
+            yield f"    - {before}"
+            yield f"    + {after}"
         if change.causes and not change.undoes:
             yield f"    can cause: {', '.join(change.causes if verbose else change.causes[:4])}"
     if len(changes) > len(shown):
@@ -101,7 +105,7 @@ def _changes(changes: list[Change], verbose: bool) -> Iterator[str]:
 
 
 def _cut(text: str, verbose: bool) -> str:
-    return text if verbose or len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+    return text if verbose else cut(text, _LONGEST)
 
 
 def _counts(comparison: Comparison) -> str:

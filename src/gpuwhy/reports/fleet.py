@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
 from gpuwhy.model.fleet import Deviation, FleetFinding, FleetReport, JobFailure, Outlier, Pool
+from gpuwhy.reports.columns import cut_apart
 from gpuwhy.reports.counting import counted
 from gpuwhy.reports.fleet_names import folded
 
@@ -61,7 +62,7 @@ def _told_apart(deviation: Deviation) -> tuple[str, str]:
     value, usual = (text.partition(" (")[0] for text in (deviation.value, deviation.usual))
     if not value or not usual or value == usual:
         value, usual = deviation.value, deviation.usual
-    return _cut(value, 60), _cut(usual, 60)
+    return cut_apart(value, usual, 60)
 
 
 def name_of(deviation: Deviation) -> str:
@@ -131,7 +132,8 @@ def _outliers(report: FleetReport, verbose: bool) -> Iterator[tuple[str, str]]:
 def _deviations(deviations: Sequence[Deviation], verbose: bool) -> Iterator[tuple[str, str]]:
     shown = deviations if verbose else deviations[:SHOWN_DEVIATIONS]
     for each in shown:
-        yield f"       {each.key}: {_cut(each.value)}, not {_cut(each.usual)} as on {each.usual_nodes:,}", ""
+        value, usual = cut_apart(each.value.partition("\n")[0], each.usual.partition("\n")[0], _LONGEST)
+        yield f"       {each.key}: {value}, not {usual} as on {each.usual_nodes:,}", ""
     if shown and shown[0].causes and not shown[0].is_suspected:
         yield f"         can cause: {', '.join(shown[0].causes[:4])}", "note"
     if len(deviations) > len(shown):

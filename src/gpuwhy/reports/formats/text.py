@@ -41,7 +41,7 @@ def comparison(answer: Comparison, detail: Detail) -> list[Row]:
     """What changed, the most suspicious first."""
     from gpuwhy.reports.differences import lines
 
-    return [Row(line, is_whole=True) for line in lines(answer, detail.verbose)]
+    return [Row(line.lstrip(), len(line) - len(line.lstrip()), hang=2) for line in lines(answer, detail.verbose)]
 
 
 def fleet(answer: FleetReport, detail: Detail) -> list[Row]:
