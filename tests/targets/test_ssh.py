@@ -105,3 +105,12 @@ def test_the_real_client_against_a_port_where_nobody_is(silent_port: int, monkey
         with pytest.raises(TargetError, match="nothing listens"):
             connection.collect({}, lambda _: None, AT_MOST)
         connection.close()
+
+
+@pytest.mark.parametrize(
+    ("destination", "key"),
+    [("root@gpu-host", "gpu-host"), ("root@gpu-host:2222", "'[gpu-host]:2222'"), ("[::1]:22", "'[::1]:22'"), ("2001:db8::1", "2001:db8::1")],
+)  # fmt: skip
+def test_a_changed_key_is_removed_under_the_name_that_it_is_known_by(destination: str, key: str) -> None:
+    error = SshTarget(destination).explain(255, "@    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @")
+    assert error.advice.endswith(f"ssh-keygen -R {key}")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuwhy.targets import FileTarget, HostTarget, TargetError, parse_where
+from gpuwhy.targets.ssh import SshTarget
 
 
 @pytest.mark.parametrize(
@@ -28,6 +29,32 @@ def test_a_word_names_one_kind_of_target(where: str, kind: str, name: str) -> No
     target = parse_where(where)
     assert (target.kind, target.name) == (kind, name)
     assert isinstance(target, FileTarget if kind in ("file", "stdin") else HostTarget)
+
+
+@pytest.mark.parametrize(
+    ("where", "taken"),
+    [
+        ("gpu-host", "gpu-host"),
+        ("root@gpu-host:2222", "ssh://root@gpu-host:2222"),
+        ("10.1.2.3:22", "ssh://10.1.2.3:22"),
+        ("root@[2001:db8::1]", "ssh://root@[2001:db8::1]"),
+        ("[fe80::1%eth0]:2222", "ssh://[fe80::1%eth0]:2222"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("root@2001:db8::22", "root@2001:db8::22"),
+        ("ssh://root@gpu-host:2222", "ssh://root@gpu-host:2222"),
+        ("gpu-host:log", "gpu-host:log"),
+    ],
+)
+def test_a_port_behind_a_host_is_one(where: str, taken: str) -> None:
+    target = parse_where(where)
+    assert isinstance(target, SshTarget)
+    assert (target.name, target.destination) == (where, taken)
+
+
+@pytest.mark.parametrize("where", ["gpu-host:0", "root@gpu-host:99999"])
+def test_a_port_that_is_none_is_said(where: str) -> None:
+    with pytest.raises(TargetError, match="is no port"):
+        parse_where(where)
 
 
 def test_an_existing_file_wins_over_a_host_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,8 +24,15 @@ ALIVE_INTERVAL = 5
 _DESTINATION = re.compile(r"^(?!ssh://-)(?:ssh://)?[^\s\-\x00-\x1f'\"`$;&|<>()][^\s\x00-\x1f'\"`$;&|<>()]*\Z")
 
 
+_WITH_PORT = re.compile(
+    r"(?:[^\s@/\[\]]{1,100}@)?(?:[^\s@/:\[\]]{1,255}(?=:)|\[[0-9A-Fa-f:.]{2,45}(?:%[\w.-]{1,20})?\])(?::(?P<port>\d{1,9}))?\Z"
+)
+"""Never a bare IPv6 address, whose last group is no port."""
+
+
 class SshTarget:
-    """``destination`` as ssh takes it: ``host``, ``user@host``, an alias of the configuration, ``ssh://user@host:port``.
+    """``destination`` as ssh takes it: ``host``, ``user@host``, an alias of the configuration, ``ssh://user@host:port``; also
+    without the ``ssh://``, and an IPv6 address in brackets, which ssh itself takes only behind it.
 
     With ``sudo`` the collector, and nothing else, has root's rights there; a password is never asked for.
     """
@@ -38,12 +45,9 @@ class SshTarget:
                 f"{destination!r} is no SSH destination",
                 "Write it as ssh does: host, user@host or ssh://user@host:port.",
             )
-        self.destination = destination
+        self.name = destination
+        self.destination = _as_ssh_takes_it(destination)
         self.sudo = sudo
-
-    @property
-    def name(self) -> str:
-        return self.destination
 
     def open(self, program: str) -> Connection:
         return PipeConnection(self.command(), program, self.explain)
@@ -75,6 +79,17 @@ class SshTarget:
         return _explain(self.destination, status, errors)
 
 
+def _as_ssh_takes_it(destination: str) -> str:
+    """``root@host:2222`` as ``ssh://root@host:2222``. Raises TargetError for a port that is none."""
+    found = _WITH_PORT.match(destination)
+    if found is None:
+        return destination
+    port = found["port"]
+    if port is not None and not 0 < int(port) < 65536:
+        raise TargetError(f"{destination}: {port} is no port", "A port is a number from 1 to 65535.")
+    return f"ssh://{destination}"
+
+
 def _defaults(client: str, given: Sequence[str], destination: str) -> list[str]:
     """A time-out for connecting, and one for a connection that fell silent, where the configuration has none."""
     try:
@@ -103,7 +118,7 @@ _KNOWN = (
     (re.compile(r"Host key verification failed|No \S+ host key is known"), "its host key is not known yet", "Connect once by hand and compare the key: ssh {destination}"),
     (re.compile(r"Permission denied|Too many authentication failures|no mutual signature|No supported authentication methods", re.I), "it refused the login", "Check user and key with: ssh -v {destination} true (ssh-add -l lists the keys that are offered)"),
     (re.compile(r"Could not resolve hostname|Name or service not known|nodename nor servname", re.I), "its name cannot be resolved", "Check the spelling, or the Host entry in ~/.ssh/config."),
-    (re.compile(r"Connection refused", re.I), "nothing listens on its SSH port", "Is sshd running there, and on this port? ssh -p PORT {destination}; options go into {variable}."),
+    (re.compile(r"Connection refused", re.I), "nothing listens on its SSH port", "Is sshd running there, and on this port? Another one is named as user@host:PORT, or in ~/.ssh/config; further options go into {variable}."),
     (re.compile(r"timed out|Operation timed out|Connection to .* timed out during banner", re.I), "it does not answer", "Is it switched on, and reachable from here (VPN, firewall, jump host)? Try: ssh -v {destination} true"),
     (re.compile(r"No route to host|Network is unreachable|Host is down", re.I), "there is no way to it from here", "Check the network, the VPN or the jump host."),
     (re.compile(r"Bad owner or permissions|Bad configuration option|terminating, \d+ bad configuration|no argument after keyword", re.I), "ssh does not accept its configuration", "Fix the line that ssh names, or the options in {variable}."),
@@ -113,6 +128,8 @@ _KNOWN = (
 
 def _explain(destination: str, status: int | None, errors: str) -> TargetError:
     host = re.sub(r"^ssh://", "", destination).rpartition("@")[2]
+    if destination.startswith("ssh://"):
+        host = re.sub(r"\A\[?([^\[\]]{1,255}?)\]?:(\d{1,5})\Z", r"'[\1]:\2'", host)  # as known_hosts has it
     said = _last_words(errors)
     refused = refusal(destination, errors)
     if refused is not None:
