@@ -112,6 +112,16 @@ def test_what_moves_all_the_time_is_no_difference() -> None:
     assert compare(busy(7, 400 << 30), busy(9, 390 << 30)).changes == ()
 
 
+def test_the_same_programs_at_another_time_are_no_difference_and_another_one_is() -> None:
+    def running(pid: int, elapsed: float, *commands: str) -> Snapshot:
+        each = {"pid": pid, "ppid": 1, "user": "root", "elapsed": elapsed, "cpu": elapsed / 2, "state": "S"}
+        return host(OLD, at_work={"processes": [{**each, "command": [command]} for command in commands]})
+
+    assert compare(running(7, 20, "vllm"), running(9, 2000, "vllm")).changes == ()
+    changed = compare(running(7, 20, "vllm"), running(7, 20, "vllm", "ollama")).changes
+    assert [each.key for each in changed] == ["processes"]
+
+
 def test_what_one_side_could_not_see_is_not_compared_and_says_why() -> None:
     blind = compare(host(OLD), host(OLD, packages=PermissionError("not allowed")))
     assert blind.changes == ()

@@ -145,7 +145,7 @@ def _side(snapshot: Snapshot, judgement: Judgement, incident: Incident) -> Side:
 
 def _differs(key: str, old: Any, new: Any) -> bool:
     """Whether a difference is one: what moves all the time differs only where it moved far."""
-    if key == "gpu_processes":
+    if key in ("gpu_processes", "processes"):
         return _holders(old) != _holders(new)
     if key == "mem_available_bytes":
         return _moved_far(old, new)
@@ -169,8 +169,10 @@ def _moved_far(old: Any, new: Any) -> bool:
 
 
 def _holders(value: Any) -> list[str]:
-    """Who holds memory, without process numbers and amounts: these change with every start."""
-    return sorted(re.sub(r"process \d{1,9}| holds \d{1,9} MiB", "", str(each)) for each in value or ())
+    """Who runs or holds memory, without process numbers, times and amounts: these change with every start and every second."""
+    return sorted(
+        re.sub(r"process \d{1,9}| holds \d{1,9} MiB|; [^():]{1,60} of CPU(?=\))", "", str(each)) for each in value or ()
+    )
 
 
 def _change(key: str, old: Any, new: Any, fact: Fact, judgement: Judgement) -> Change:
