@@ -60,7 +60,7 @@ _SWITCHES: dict[str, tuple[str, Any]] = {
     "enable-piecewise-cuda-graph": ("has_prefill_graphs", True), "enable-expert-parallel": ("is_expert_parallel", True),
     "language-only": ("is_language_only", True), "language-model-only": ("is_language_only", True),
     "enable-symm-mem": ("has_symmetric_memory", True), "enable-deterministic-inference": ("is_deterministic", True),
-    "weight-loader-disable-mmap": ("is_mmap_disabled", True), "disable-hybrid-swa-memory": ("has_sliding_pool", False),
+    "weight-loader-disable-mmap": ("is_mmap_disabled", True), "disable-hybrid-swa-memory": ("has_sliding_pool", False), "disable-hybrid-kv-cache-manager": ("has_sliding_pool", False),
     "mm-enable-dp-encoder": ("is_data_parallel_encoder", True), "enable-ep-moe": ("is_expert_parallel", True),
     "no-enable-chunked-prefill": ("is_unchunked", True), "disable-radix-cache": ("has_prefix_cache", False), "enable-deepep-moe": ("all_to_all", "deepep"), "enable-hierarchical-cache": ("host_cache_ratio", 2.0),
 }  # fmt: skip

@@ -115,8 +115,22 @@ class Pool(Struct, frozen=True):
     bytes_per_token: float
 
 
-def kept_whole(kv: KvShape) -> KvShape:
-    """With sliding layers that keep every token: chunked attention has no hybrid cache unless a variable asks for it."""
+def batches_in_flight(settings: Settings, release: VllmMemory) -> int:
+    """Steps that are under way at once: one that runs beside one that is prepared, and one per stage (config/vllm.py)."""
+    if not release.counts_batches_in_flight:
+        return 1
+    stages = settings.pipeline
+    return 2 if stages <= 1 else stages if release.warms_sampler else stages + 1
+
+
+def kept(kv: KvShape, is_chunked: bool, settings: Settings, release: VllmMemory) -> KvShape:
+    """What layers keep: chunked attention has no hybrid cache unless a variable asks for it."""
+    is_hybrid = release.has_hybrid_cache and settings.has_sliding_pool
+    return kv if is_hybrid and not (is_chunked and release.keeps_chunked_whole) else _kept_whole(kv)
+
+
+def _kept_whole(kv: KvShape) -> KvShape:
+    """With sliding layers that keep every token."""
     layers = kv.full_layers + kv.sliding_layers
     return KvShape(layers, kv.full_bytes or kv.sliding_bytes, 0, 0.0, 0, kv.state_layers, kv.state_bytes)
 

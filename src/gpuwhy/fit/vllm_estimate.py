@@ -45,11 +45,11 @@ def vllm_estimate(ground: Ground) -> Estimate:
     budget = vllm.kv_budget(asked, held, activation + splits, other, graphs, release)
     if settings.kv_cache_bytes:
         budget = Amount.exact(settings.kv_cache_bytes / GIB)
-    in_flight = chosen.prefill_tokens
+    in_flight = chosen.prefill_tokens * vllm.batches_in_flight(settings, release)
     made = vllm.pool(
         settings,
         budget,
-        vllm.kept_whole(ground.kv) if shape.is_chunked else ground.kv,
+        vllm.kept(ground.kv, shape.is_chunked, settings, release),
         ground.context,
         in_flight,
         ground.draft.kv_bytes,

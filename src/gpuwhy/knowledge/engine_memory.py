@@ -83,6 +83,12 @@ class VllmMemory(Struct, frozen=True):
     has_largest_tier: bool
     small_gb10: bool
     requests_of_small_cards: int
+    has_hybrid_cache: bool
+    """Sliding layers keep their window alone beside full ones; before, every token."""
+    keeps_chunked_whole: bool
+    """Layers of chunked attention keep every token."""
+    counts_batches_in_flight: bool
+    """What a sliding layer needs for a request goes by all steps that are under way, not by one."""
     graph_sizes: str
     graph_cap_blackwell: int
     has_split_workspace: bool
