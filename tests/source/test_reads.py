@@ -270,3 +270,12 @@ def test_files_that_come_one_by_one_from_another_machine() -> None:
     assert any("SM 12.x requires" in hidden.message.shown for swallow in answer.swallowed for hidden in swallow.hides)
     assert not answer.scope.packages[0].is_complete
     assert len(fetched) < 30
+
+
+def test_packages_that_were_not_searched_are_counted_the_telling_ones_first() -> None:
+    others = "".join(f"import a{number}\n" for number in range(20))
+    calls = "".join(f"a{number}.run()\n" for number in range(20))
+    there = package({"__init__.py": f"{others}import torch\n{calls}torch.run(os.environ)\n"})
+    (caveat,) = [each for each in reads_of(there, "X", "pkg").caveats if "were not searched" in each]
+    assert "searched: torch, a0, a1, " in caveat
+    assert caveat.endswith(" and 9 more")

@@ -24,6 +24,9 @@ _IMPORTS = re.compile(
     re.MULTILINE,
 )
 _MAX_LISTED = 60
+_NAMED = 12
+_TELLING = frozenset({"torch", "triton", "flashinfer", "sglang", "sgl_kernel", "vllm", "transformers", "deep_gemm"})
+"""Packages that are named first: those that read variables of a GPU stack."""
 
 
 def reads_of(roots: Mapping[str, Root], name: str, package: str, cache: Cache | None = None) -> Absence:
@@ -119,9 +122,10 @@ class _Search:
         if self.tree.not_understood:
             yield f"{len(self.tree.not_understood)} files have lines that the parser refused"
         yield "only Python files were searched: compiled libraries and shipped C++ sources may call getenv"
-        outside = sorted(self.trees.outside)
+        outside = sorted(self.trees.outside, key=lambda name: (name not in _TELLING, name))
         if outside:
-            yield f"packages that it calls were not searched: {', '.join(outside[:12])}"
+            more = f" and {len(outside) - _NAMED} more" if len(outside) > _NAMED else ""
+            yield f"packages that it calls were not searched: {', '.join(outside[:_NAMED])}{more}"
 
 
 def reachable_modules(tree: Tree) -> tuple[frozenset[str], tuple[str, ...]]:
