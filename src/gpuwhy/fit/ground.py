@@ -14,6 +14,7 @@ from gpuwhy.fit.inventory import computed_inventory
 from gpuwhy.fit.kv_cache import KvShape, element_bytes, kv_shape
 from gpuwhy.fit.measured import Measured, told
 from gpuwhy.fit.model import Model
+from gpuwhy.fit.padding import mxfp4_alignment
 from gpuwhy.fit.results import Part
 from gpuwhy.fit.settings import Settings
 from gpuwhy.fit.weights import RankWeights, rank_weights
@@ -52,7 +53,8 @@ def ground_of(model: Model, hardware: Hardware, settings: Settings, measured: Me
         model = msgspec.structs.replace(model, shape=shape)
     ranks = settings.tensor * settings.pipeline
     is_sglang = settings.engine == "sglang"
-    held = rank_weights(shape, model.inventory, settings.parallel, is_sglang)
+    alignment = mxfp4_alignment(settings.engine, settings.version, hardware.capability, shape.model_type == "gptoss")
+    held = rank_weights(shape, model.inventory, settings.parallel, is_sglang, alignment)
     draft = draft_need(model, settings)
     longest = settings.context or settings.model_context or shape.context
     context = longest or _USUAL_CONTEXT

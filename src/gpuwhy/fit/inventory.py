@@ -10,18 +10,16 @@ from msgspec import Struct
 from gpuwhy.fit.amount import Amount
 from gpuwhy.fit.architecture import Architecture, Mla, PerLayer
 from gpuwhy.fit.layers import Layer
-from gpuwhy.fit.quantization import MXFP4, Format, Quantization, first_alike, of_layers
+from gpuwhy.fit.quantization import Format, Quantization, first_alike, of_layers
 from gpuwhy.fit.towers import tower_parameters
 
 VOCABULARY_PADDING = 64
 """Both engines pad the vocabulary to it (vocab_parallel_embedding.py)."""
 
 
-ROTARY = "rotary tables"
-_COPIES, _PADDING = "MLA copies w_kc and w_vc", "padding of MXFP4 experts"
-_MADE = (_COPIES, _PADDING)
-_PADDED_TO = 256
-_PADDING_SHARE = 0.04
+ROTARY, ROUTED = "rotary tables", "routed experts"
+_COPIES = "MLA copies w_kc and w_vc"
+_MADE = (_COPIES,)
 _AGREES_WITHIN = 0.005
 _FEW_ROWS = 4
 """A compression up to which an indexer chooses the rows."""
@@ -257,12 +255,9 @@ def _expert_groups(shape: Architecture, module: str) -> list[_Group]:
     routed = quantization.format_of(*(f"{module}.{name}.0.up_proj" for name in _EXPERT_MODULES))
     worked_on = experts.latent or hidden
     found: list[_Group] = [
-        ("routed experts", Split.EXPERTS, experts.count * matrices * worked_on * experts.width * routed.bytes_each),
+        (ROUTED, Split.EXPERTS, experts.count * matrices * worked_on * experts.width * routed.bytes_each),
         ("router", Split.REPLICATED, experts.count * (hidden + 2) * quantization.dtype.bytes_each),
     ]
-    if routed.name == MXFP4.name and (hidden % _PADDED_TO or experts.width % _PADDED_TO):
-        # kernels want multiples of 128 to 256 in one or both widths: 0 to 9 % more for gpt-oss, by backend
-        found.append((_PADDING, Split.EXPERTS, found[0][2] * _PADDING_SHARE))
     if experts.latent:
         found.append(("latent projections", Split.REPLICATED, 2 * hidden * experts.latent * quantization.dtype.bytes_each))  # fmt: skip
     if experts.shared:

@@ -5,11 +5,15 @@ from __future__ import annotations
 import msgspec
 from msgspec import Struct
 
-from gpuwhy.fit.amount import GIB, Amount, combined
+from gpuwhy.fit.amount import GIB, NOTHING, Amount, combined
 from gpuwhy.fit.architecture import Architecture
-from gpuwhy.fit.inventory import ROTARY, Inventory, Split, WeightGroup
+from gpuwhy.fit.inventory import ROTARY, ROUTED, Inventory, Split, WeightGroup
+from gpuwhy.fit.padding import MARLIN_ALIGNMENT, Alignment, has_padded_experts
 from gpuwhy.fit.parallel import Parallel, stages
 from gpuwhy.knowledge.config_defaults import has_computed_rotary_in_sglang
+
+_NOT_ALIGNED = Alignment()
+_PADDING = "padding of MXFP4 experts"
 
 
 class WeightPart(Struct, frozen=True):
@@ -32,13 +36,16 @@ class RankWeights(Struct, frozen=True):
     """First and one past the last of its layers."""
 
 
-def rank_weights(shape: Architecture, inventory: Inventory, parallel: Parallel, is_sglang: bool) -> RankWeights:
-    """What the heaviest pipeline stage's ranks hold each."""
+def rank_weights(shape: Architecture, inventory: Inventory, parallel: Parallel, is_sglang: bool, alignment: Alignment = _NOT_ALIGNED) -> RankWeights:  # fmt: skip
+    """What the heaviest pipeline stage's ranks hold each. ``alignment`` is that of experts in MXFP4."""
     inventory = _with_rotary_of_sglang(inventory, shape) if is_sglang else inventory
     if parallel.pipeline <= 1:
-        return _stage_weights(shape, inventory, parallel, 0, range(len(shape.layers)), 1)
+        return _stage_weights(shape, inventory, parallel, alignment, 0, range(len(shape.layers)), 1)
     spans = stages(len(shape.layers), parallel.pipeline, is_sglang)
-    each = [_stage_weights(shape, inventory, parallel, index, span, len(spans)) for index, span in enumerate(spans)]
+    each = [
+        _stage_weights(shape, inventory, parallel, alignment, index, span, len(spans))
+        for index, span in enumerate(spans)
+    ]
     return max(each, key=lambda rank: rank.gib.expected)
 
 
@@ -52,7 +59,7 @@ def _with_rotary_of_sglang(inventory: Inventory, shape: Architecture) -> Invento
     return msgspec.structs.replace(inventory, groups=tuple(groups))
 
 
-def _stage_weights(shape: Architecture, inventory: Inventory, parallel: Parallel, stage: int, span: range, number: int) -> RankWeights:  # fmt: skip
+def _stage_weights(shape: Architecture, inventory: Inventory, parallel: Parallel, alignment: Alignment, stage: int, span: range, number: int) -> RankWeights:  # fmt: skip
     parts: dict[str, WeightPart] = {}
     for group in inventory.groups:
         whole = _in_stage(group, stage, span, number, len(shape.layers)) / GIB
@@ -60,10 +67,22 @@ def _stage_weights(shape: Architecture, inventory: Inventory, parallel: Parallel
             continue
         divisor = _divisor(group, shape, parallel)
         parts[group.name] = WeightPart(group.name, whole / divisor, whole, divisor)
-    expected = sum(part.gib for part in parts.values())
-    unsure = _unsure(inventory, parallel, parts)
+    stored = sum(part.gib for part in parts.values())
+    padded = _padding(shape, parallel, alignment, parts.get(ROUTED))
+    if padded.expected:
+        parts[_PADDING] = WeightPart(_PADDING, padded.expected, padded.expected * parts[ROUTED].divided_by, parts[ROUTED].divided_by)  # fmt: skip
+    expected = stored + padded.expected
+    unsure = _unsure(inventory, parallel, parts) + Amount(padded.low - padded.expected, 0.0, padded.high - padded.expected)  # fmt: skip
     gib = combined((Amount(expected * inventory.spread.low, expected, expected * inventory.spread.high + 0.05), unsure))
     return RankWeights(gib, tuple(parts.values()), stage, (span.start, span.stop))
+
+
+def _padding(shape: Architecture, parallel: Parallel, alignment: Alignment, experts: WeightPart | None) -> Amount:
+    """Bounds: another kernel may be chosen, which wants less or more."""
+    if experts is None or not has_padded_experts(shape):
+        return NOTHING
+    share, most = alignment.share(shape, parallel), MARLIN_ALIGNMENT.share(shape, parallel)
+    return Amount(0.0, experts.gib * share, experts.gib * max(share, most))
 
 
 def _in_stage(group: WeightGroup, stage: int, span: range, number: int, layers: int) -> float:
