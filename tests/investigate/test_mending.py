@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import time
 
 import pytest
 
@@ -47,7 +48,8 @@ def test_other_files_stay_as_they_are() -> None:
     assert mended(broken) == broken
 
 
-@pytest.mark.timeout(20)
 def test_a_file_made_of_cuts_ends_soon() -> None:
+    begun = time.process_time()
     mended("x = <redacted:1>)))) not\n" * 5000)
     mended("(" * 90 + "<redacted:1>" + ")" * 5000)
+    assert time.process_time() - begun < 20

@@ -76,7 +76,9 @@ def test_a_composed_service_is_fixed_by_an_override_and_undone(docker: Engine, t
     assert "docker-compose -p lab" in shown.stdout
     assert not (tmp_path / "compose.gpuwhy.yaml").exists()
 
-    done = gpuwhy("fix", "docker:lab-composed", "--remedy", REMEDY, "--apply", "--yes", "--format", "json")
+    done = gpuwhy(
+        "fix", "docker:lab-composed", "--remedy", REMEDY, "--apply", "--yes", "--grace", "5", "--format", "json"
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["result"]["verification"]["reached"] == "e: active"
     wait_for(lambda: SERVING in docker.run("logs", "lab-composed"), 60, "the service serves")

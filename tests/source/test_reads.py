@@ -135,7 +135,6 @@ def test_flashinfer_does_not_read_the_variable_of_torch() -> None:
     assert not [each for each in found.dynamic_reads if each.is_reachable]
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("release", "package", "listed"), LISTED, ids=[listed for _, _, listed in LISTED])
 def test_the_reads_of_a_release_against_the_list_of_another_scanner(release: str, package: str, listed: str) -> None:
     found = measured(release, package, listed)

@@ -59,7 +59,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
 def test_nothing_crashes_or_hangs(text: str) -> None:
     started = time.process_time()
@@ -92,7 +91,6 @@ WEBS = {
 }  # fmt: skip
 
 
-@pytest.mark.timeout(60)
 @pytest.mark.parametrize("text", WEBS.values(), ids=WEBS.keys())
 def test_what_refers_to_all_others_is_followed_within_bounds(text: str) -> None:
     started = time.process_time()
@@ -101,7 +99,6 @@ def test_what_refers_to_all_others_is_followed_within_bounds(text: str) -> None:
     assert time.process_time() - started < 20
 
 
-@pytest.mark.timeout(60)
 def test_signals_whose_handlers_send_all_others() -> None:
     handlers = "".join(f"def {one}(s, fr):\n" + "".join(f"    os.kill(1, signal.SIG{other.upper()})\n" for other in NAMES) + f"signal.signal(signal.SIG{one.upper()}, {one})\n" for one in NAMES)  # fmt: skip
     started = time.process_time()
@@ -118,7 +115,6 @@ def survive() -> None:
     print("survived")
 
 
-@pytest.mark.timeout(120)
 def test_little_memory_and_a_small_stack_are_enough() -> None:
     """A quarter of what a shell gives as stack, and a fifth of a gigabyte: no crash of the interpreter, no lack of memory."""
     run = "from tests.source.test_robust import survive; survive()"
@@ -163,7 +159,6 @@ def test_links_in_a_circle_and_out_of_the_tree(tmp_path: Path) -> None:
     assert sorted(each.partition(":")[0] for each in root.left_out) == ["pkg/broken.py", "pkg/circle", "pkg/out.py"]
 
 
-@pytest.mark.timeout(30)
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     (tmp_path / "pkg").mkdir()
     os.mkfifo(tmp_path / "pkg" / "pipe.py")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from textwrap import dedent
 
 import pytest
@@ -130,6 +131,7 @@ def test_what_writes_nothing(source: str) -> None:
      "def f():\n" + "    raise ValueError(message)\n" * 60_000],
     ids=["unclosed", "backslashes", "triple", "deep", "asserts", "names"],
 )  # fmt: skip
-@pytest.mark.timeout(10)
 def test_hostile_files_take_linear_time(source: str) -> None:
+    begun = time.process_time()
     texts(source)
+    assert time.process_time() - begun < 10

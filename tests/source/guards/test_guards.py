@@ -68,7 +68,6 @@ def the_sample() -> tuple[tuple[Site | str, ...], tuple[dict[str, Any], ...]]:
     return tuple(sites), tuple(executed([each for each in sites if isinstance(each, Site)], TRIALS))
 
 
-@pytest.mark.timeout(300)
 def test_every_executed_raise_agrees_with_its_guard() -> None:
     counts = counted(*the_sample())
     print(counts)
@@ -78,7 +77,6 @@ def test_every_executed_raise_agrees_with_its_guard() -> None:
     assert counts.both >= BOTH * SITES
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize(("change", "least"), [("turned", 0.9), ("dropped", 0.7)])
 def test_a_guard_that_is_wrong_is_found(change: str, least: float) -> None:
     """The check can fail: with its innermost condition turned round, or left out, a guard is refuted."""
