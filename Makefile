@@ -59,7 +59,7 @@ test: $(INSTALLED)
 check: lint test wheels
 
 wheels: $(INSTALLED)
-	$(BIN)/pytest -q -m wheels
+	$(BIN)/pytest -q -m wheels tests/binaries/test_real_wheels.py
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .
