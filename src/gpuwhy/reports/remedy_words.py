@@ -9,7 +9,7 @@ _NAMED = frozenset({"env", "flag", "config", "package", "system-package"})
 _ACTS = {
     "unset": "unset {}", "remove": "remove {}", "lower": "lower {}", "higher": "higher {}", "newer": "newer {}",
     "older": "older {}", "rebuild": "rebuild {}", "reinstall": "reinstall {}", "install": "install {}",
-    "set": "{}", "": "{}",
+    "set": "{}", "": "{}", "add": "add {}", "longer": "longer {}", "larger": "larger {}", "another": "another {}", "override": "override {}",
 }  # fmt: skip
 """Values that are an act, and how it is said."""
 

@@ -95,3 +95,9 @@ def test_what_speaks_against_it(judge_report: Judge, facts: dict[str, object]) -
 ])  # fmt: skip
 def test_errors_of_the_driver_are_not_the_fabrics(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_a_driver_whose_version_was_cut_off_is_the_one_that_is_loaded(judge_report: Judge, finding: Find) -> None:
+    text = "fabric manager NVIDIA GPU driver interface version 535.183.01 don't match with driver version\n"
+    assert finding(judge_report(text), CAUSE).title == "Fabric Manager 535.183.01 does not run with the driver that is loaded: the versions must be equal"  # fmt: skip
+    assert "driver 550.54.15:" in finding(judge_report(REFUSED), CAUSE).title

@@ -98,3 +98,13 @@ def test_what_only_points_at_it_asks(judge_report: Judge, finding: Find, text: s
 ])  # fmt: skip
 def test_near_misses(judge_report: Judge, text: str) -> None:
     assert CAUSE not in names(judge_report(text))
+
+
+def test_where_the_program_says_it_is_no_place_that_is_full(judge_report: Judge, finding: Find) -> None:
+    warned = (
+        "/opt/venv/lib/python3.12/site-packages/huggingface_hub/file_download.py:651: UserWarning: Not enough free disk space to download the file. "
+        "The expected file size is: 3945.44 MB. The target location /cache/hub/models--a--b/blobs only has 3421.60 MB free disk space.\n"
+    )
+    assert (
+        finding(judge_report(warned), "disk-full").title == "The file system of /cache/hub/models--a--b/blobs is full"
+    )

@@ -80,7 +80,7 @@ def _stated(
     return Verdict(
         certainty=Certainty.PROVEN,
         component="fabric-manager",
-        title=f"Fabric Manager{f' {own}' if own else ''} does not run with driver{f' {driver}' if driver else ''}: the versions must be equal",
+        title=f"Fabric Manager{f' {own}' if own else ''} does not run with {f'driver {driver}' if driver else 'the driver that is loaded'}: the versions must be equal",
         chain=(
             Link("Fabric Manager and driver are of different versions", shown),
             Link("Fabric Manager exits, and the NVSwitch fabric is not set up"),

@@ -121,7 +121,7 @@ def gpu_oom_weights(case: Case, holders: GpuHolders | Unknown, experiments: Expe
     return Verdict(
         certainty=certainty,
         component=component,
-        title=f"{'The draft model does' if is_draft else 'The weights do'} not fit on the GPU while {component} loads them",
+        title=f"{'The draft model does' if is_draft else 'The weights do'} not fit on the GPU while {component} loads {'it' if is_draft else 'them'}",
         chain=_chain(quoted, progress, size, is_draft),
         evidence=tuple(each for each in (quoted, progress, size) if each is not None),
         explains=case.explains(failure.match, allocation.match if allocation else None),

@@ -34,7 +34,8 @@ _OTHER = re.compile(
 )  # fmt: skip
 """ENOSPC of the kernel's tables: watches, control groups, semaphores, epoll. No disk is full."""
 _WHERE = re.compile(rf"(?<![\w.)]){_PATH}")
-_WRITES = re.compile(r"(?:write|mkdir|open|create|copy|copying|extract\w{0,4}|creating|writing|saving|to|file|path)\b[^/\n~]{0,30}(?P<path>(?:/|~/)[\w.@+=:~-]{1,80}/[\w./@+=:~-]{1,300})")  # fmt: skip
+_SOURCE = re.compile(r"\.(?:py|cc|cpp|cu|h|go|rs):\d{1,6}:?\Z")
+_WRITES = re.compile(r"(?:write|mkdir|open|create|copy|copying|extract\w{0,4}|creating|writing|saving|to|file|path|location)\b[^/\n~]{0,30}(?P<path>(?:/|~/)[\w.@+=:~-]{1,80}/[\w./@+=:~-]{1,300})")  # fmt: skip
 
 
 class Space(Struct, frozen=True):
@@ -65,7 +66,10 @@ def path_of(match: Match) -> str:
     """The path that a message names, else one that is written to just above it; ``""`` when none is."""
     named = match.group("path") or ""
     if not named:
-        found = _WRITES.search(match.text[:1600]) or _WHERE.search(match.text[:1600])
+        text = match.text[:1600]
+        # "file_download.py:651: UserWarning" is where the program says it, and no place that it writes to
+        places = (each for each in _WHERE.finditer(text) if not _SOURCE.search(each[0]))
+        found = _WRITES.search(text) or next(places, None)
         named = (found.groupdict().get("path") or found[0]) if found is not None else ""
     return named.rstrip(".:,")
 
