@@ -84,3 +84,35 @@ def test_the_compatibility_library_is_not_for_cards_of_consumers(
     for report, facts in ((text, {"gpu": "NVIDIA GeForce RTX 4090"}), (f"on my RTX 4090\n{text}", {})):
         names = {each.name for each in finding(judge_report(report, facts), cause).remedies}
         assert not names & {"cuda-compat", "LD_LIBRARY_PATH", "VLLM_ENABLE_CUDA_COMPATIBILITY"}
+
+
+SHADOWED = """Traceback (most recent call last):
+  File "/srv/app/serve.py", line 1, in <module>
+    import queue
+  File "/srv/app/queue.py", line 3, in <module>
+    from queue import Queue
+ImportError: cannot import name 'Queue' from partially initialized module 'queue' (most likely due to a circular import) (/srv/app/queue.py)
+"""
+OLD_VLLM = '  File "/opt/venv/lib/python3.9/site-packages/vllm/worker/worker.py", line 66, in init_model\n    torch.cuda.set_device(self.device)\n'
+FP8 = 'Traceback (most recent call last):\n  File "/usr/local/lib/python3.10/dist-packages/transformer_engine/pytorch/fp8.py", line 463, in fp8_autocast_enter\n    assert fp8_available, reason_for_no_fp8\nAssertionError: Device compute capability 8.9 or higher required for FP8 execution.\n'
+
+
+@pytest.mark.parametrize(
+    ("report", "cause", "kind", "name"),
+    [
+        (SHADOWED, "import-shadowed", "files", "queue.py"),
+        (FP8, "dtype-unsupported-by-gpu", "config", "fp8"),
+        ("ValueError: The following weights were not initialized from checkpoint: {'lm_head.weight'}\n", "weights-missing-or-corrupt", "files", "weights"),
+        ("TimeoutError: RPC call to sample_tokens timed out.\n", "startup-timeout", "env", "VLLM_EXECUTE_MODEL_TIMEOUT_SECONDS"),
+        ("AssertionError: DeepEP only supports Hopper GPUs (SM90), got SM80\n", "arch-unsupported-by-library", "env", "VLLM_ALL2ALL_BACKEND"),
+    ],
+)  # fmt: skip
+def test_it_is_the_first(judge_report: Judge, finding: Find, report: str, cause: str, kind: str, name: str) -> None:
+    first = order(finding(judge_report(report), cause).remedies)[0]
+    assert (first.kind, first.name) == (kind, name)
+
+
+def test_a_vllm_of_before_the_variable_is_not_told_to_set_it(judge_report: Judge, finding: Find) -> None:
+    report = "Traceback (most recent call last):\n" + OLD_VLLM + TOO_OLD
+    names = [each.name for each in finding(judge_report(report), "driver-too-old").remedies]
+    assert "VLLM_ENABLE_CUDA_COMPATIBILITY" not in names

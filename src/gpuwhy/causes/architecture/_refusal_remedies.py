@@ -73,6 +73,8 @@ def for_refusal(case: Case, match: Match, component: str | None, accepted: str =
 
 
 def _switches(case: Case, text: str) -> tuple[Remedy, ...]:
+    if _DEEPEP.search(text):
+        return (_WITHOUT_DEEPEP_SGLANG if case.engine == "sglang" else _WITHOUT_DEEPEP,)
     for pattern, rows in _RULES:
         if pattern.search(text):
             return tuple(
@@ -82,6 +84,9 @@ def _switches(case: Case, text: str) -> tuple[Remedy, ...]:
     return ()
 
 
+_DEEPEP = re.compile(r"deep[_-]?ep\b", re.IGNORECASE)
+_WITHOUT_DEEPEP_SGLANG = Remedy(kind="flag", name="--moe-a2a-backend", value="none", summary="Exchange tokens between experts without DeepEP (older releases: leave out --enable-deepep-moe)")  # fmt: skip
+_WITHOUT_DEEPEP = Remedy(kind="env", name="VLLM_ALL2ALL_BACKEND", value="allgather_reducescatter", summary="vLLM: exchange tokens between experts without DeepEP (newer releases: --all2all-backend)")  # fmt: skip
 _TGI = "text-generation-inference"
 
 

@@ -209,6 +209,15 @@ def _remedies(case: Case, match: Match, dtype: str, component: str | None, minim
                 summary="Keep the KV cache in the model's own format",
             )
         )
+    elif family.startswith("fp8") and component == "transformer-engine":
+        remedies.append(
+            Remedy(
+                kind="config",
+                name="fp8",
+                value="off",
+                summary="Compute in bf16: fp8_autocast(enabled=False), without the program's --fp8 options",
+            )
+        )
     elif family.startswith("fp8"):
         remedies.append(
             Remedy(

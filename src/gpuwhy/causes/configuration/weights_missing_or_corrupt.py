@@ -403,6 +403,8 @@ def _remedies(case: Case, damage: Damage) -> tuple[Remedy, ...]:
         engine = program.engine_of(case, damage.match)
         named = msgspec.structs.replace(path, name="--model-path" if engine == "sglang" else path.name)
         is_local = damage.path is not None and _PLAIN_PATH.search(damage.path) is not None
+        if _IS_IN_PART.search(damage.match.text):
+            return (fetch, msgspec.structs.replace(pull, rank=2, is_sure=False))
         return (mount, named, fetch) if damage.kind == "name" else (fetch, mount, named) if is_local else (fetch, named)
     if damage.kind == "shapes":
         return (Remedy(kind="files", name="weights", value="config.json and weights of one repository", summary="Take configuration and weights from one revision of one repository"), fetch)  # fmt: skip
@@ -415,6 +417,8 @@ def _remedies(case: Case, damage: Damage) -> tuple[Remedy, ...]:
     return (pull, fetch, *((whole,) if whole else ()))
 
 
+_IS_IN_PART = re.compile(r"[Ww]eights were not initialized|found in directory|[Mm]issing shard")
+"""The folder was found and read: what is in it is not whole, and another path is no help."""
 _IN_VAIN = (
     NotARemedy("another release of transformers, safetensors or the engine", "the file on disk stays what it is"),
     NotARemedy("more memory, or trust_remote_code", "the loader stops at the file itself"),

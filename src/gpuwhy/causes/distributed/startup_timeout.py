@@ -196,7 +196,8 @@ def _wait(case: Case, asked: Order) -> Wait | None:
     dispatch = case.found("dispatch-wait")
     watchdog = case.found("watchdog")
     store = case.found("store-wait")
-    expired = dispatch or watchdog or store or case.found("rpc-wait")
+    calls = sorted(case.all("rpc-wait"), key=lambda match: ("No available shared memory" in match.text, match.is_code))
+    expired = dispatch or watchdog or store or next(iter(calls), None)
     if banner is not None and (expired is not None or case.incident.is_failure) and not asked.was_serving:
         strength = 70 if expired is not None else 50
         return Wait(expired or banner, "A collective's wait during compilation", "deepgemm", _longer_config(), Certainty.POSSIBLE, strength)  # fmt: skip

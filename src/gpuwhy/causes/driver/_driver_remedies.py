@@ -16,6 +16,8 @@ _IN_DATA_CENTRES = ("vllm", "sglang", "tensorrt-llm")
 """Engines that mostly run on the GPUs for which the compatibility libcuda is made."""
 _FIRST_VLLM_WITH_SWITCH = (0, 16)
 """VLLM_ENABLE_CUDA_COMPATIBILITY is missing from 0.11's table of variables and present in 0.33's; merged after 0.15."""
+_OLDER_ENGINE = re.compile(r"[/\\]vllm[/\\](?:worker|executor|attention[/\\]backends)[/\\]|[/\\]vllm[/\\]executor")
+"""Folders of vLLM's engine before V1, which was taken out before the variable came."""
 _OF_TORCH = frozenset({"torch", "vllm", "sglang", "flash-attn", "flashinfer", "sgl-kernel", "comfyui", "lmdeploy"})
 
 
@@ -100,6 +102,9 @@ def bridge(release: str | None) -> tuple[Remedy, ...]:
 
 def _knows_the_switch(case: Case) -> bool:
     """Not where the vLLM release is known to be older than the variable."""
+    blocks = (block for event in case.incident.events for block in event.exceptions)
+    if any(_OLDER_ENGINE.search(frame.path) for block in blocks for frame in block.frames):
+        return False
     stated = re.match(r"(\d{1,4})\.(\d{1,4})", str(case.facts.value("packages.vllm") or ""))
     return stated is None or (int(stated[1]), int(stated[2])) >= _FIRST_VLLM_WITH_SWITCH
 

@@ -275,7 +275,7 @@ def _verdict(case: Case, match: Match, module: str, path: str, certainty: Certai
         explains=case.explains(match),
         missing=() if certainty is Certainty.PROVEN else _missing(case, module),
         rivals=() if certainty is Certainty.PROVEN else ("api-drift", "abi-mismatch"),
-        remedies=_remedies(module, path, is_folder=is_folder),
+        remedies=_remedies(module, path, is_folder=is_folder, is_beside_script=_is_beside_script(match, path)),
         not_remedies=(NotARemedy(f"installing or upgrading {module}", "the file or folder is still found first"),),
         strength=strength,
     )  # fmt: skip
@@ -289,8 +289,15 @@ def _missing(case: Case, module: str) -> tuple[Missing, ...]:
     return tuple(each for each in asked if each is not None)
 
 
-def _remedies(module: str, path: str, *, is_folder: bool) -> tuple[Remedy, ...]:
+def _is_beside_script(match: Match, path: str) -> bool:
+    """Whether the script that was started lies in the same folder: Python searches that one from wherever it is started."""
+    first = match.frames[0] if match.frames else None
+    own = path.replace("\\", "/").rpartition("/")[0]
+    return bool(own) and first is not None and first.path.replace("\\", "/").rpartition("/")[0] == own
+
+
+def _remedies(module: str, path: str, *, is_folder: bool, is_beside_script: bool) -> tuple[Remedy, ...]:
     folder = Remedy(kind="config", name="working directory", value="another folder", summary=f"Start the program from another folder than the one that holds {module}", check=(f'python -c "import {module}; print({module}.__file__)"',))  # fmt: skip
     name = path.replace("\\", "/").rpartition("/")[2] or module
     rename = Remedy(kind="files", name=module if is_folder else name, value="rename", summary=f"Rename or move {path or module}, and delete its __pycache__; take its folder out of PYTHONPATH, if it is there", check=(f'python -c "import {module}; print({module}.__file__)"',), rank=1)  # fmt: skip
-    return (rename, folder)
+    return (rename,) if is_beside_script else (rename, folder)
