@@ -6,7 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
+from gpuwhy.causes.runtime._faults import remedies_known
 from gpuwhy.diagnosis import Judgement
+from gpuwhy.knowledge.known_faults import KnownFault
 from gpuwhy.model.finding import Certainty
 from gpuwhy.remedies.ordering import order
 
@@ -179,3 +181,11 @@ def test_one_sign_or_word_without_end_in_a_reporter_s_words(judge_report: Judge,
 )
 def test_near_miss_rulers_and_exclamations(judge_report: Judge, line: str) -> None:
     assert CAUSE not in [found.cause for found in judge_report(f"vLLM 0.11.0. {line}\n").findings]
+
+
+def test_a_fix_that_is_in_no_release_is_built_from_the_repository() -> None:
+    fault = KnownFault("wrong-output", "vllm", "decodes wrongly", words="x", package="vllm", fixed_in="rebuild", provenance="vllm-project/vllm PR 1")  # fmt: skip
+    (remedy,) = remedies_known(fault)
+    assert "python3 -m pip install git+https://github.com/vllm-project/vllm" in remedy.commands
+    assert not any("--no-binary" in command for command in remedy.commands)
+    assert remedy.undo

@@ -194,6 +194,16 @@ def newer(component: str, rank: int = 1) -> Remedy:
     )  # fmt: skip
 
 
+def _from_sources(fault: KnownFault) -> tuple[str, ...]:
+    """The commands that build a package from its repository, whose main branch has what was merged."""
+    repository = fault.provenance.partition(" ")[0]
+    return (
+        f'python3 -m pip freeze > "$HOME"/before-{fault.package}.txt',
+        f"python3 -m pip install git+https://github.com/{repository}",
+        "# start the service again",
+    )
+
+
 def remedies_known(fault: KnownFault | None) -> tuple[Remedy, ...]:
     """What mends a fault that is known."""
     if fault is None:
@@ -207,8 +217,9 @@ def remedies_known(fault: KnownFault | None) -> tuple[Remedy, ...]:
             kind="package", name=fault.package, value=fault.fixed_in or "newer",
             summary=f"Build {fault.package} from sources that have the fix ({fault.provenance})" if is_built else f"A release with the fix ({fault.provenance})",
             # the sources of the installed release would be built with the fault once more
-            commands=(f"# build {fault.package} from sources that have the fix: {fault.provenance}",) if is_built else (),
-            undo=(f"# install the build of {fault.package} again that was there before",) if is_built else (),
+            commands=_from_sources(fault) if is_built else (),
+            undo=(f'python3 -m pip install -r "$HOME"/before-{fault.package}.txt',) if is_built else (),
+            cost="minutes to an hour of compilation, and a release that is not yet one" if is_built else "",
         ))  # fmt: skip
     return tuple(found)
 
