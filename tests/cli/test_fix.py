@@ -22,6 +22,7 @@ from gpuwhy.cli.undo import place_and_number
 from gpuwhy.investigate import diagnose_log
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.remedies.applying.site import Site
+from gpuwhy.reports import fix as reports
 from gpuwhy.targets import HostTarget
 
 UNIT = "serve.service"
@@ -262,3 +263,15 @@ def test_a_person_is_offered_to_undo_what_was_interrupted(scratch: Scratch, numb
     assert done.return_value == 0, done.output
     assert "Undone: change" in done.stdout
     assert scratch.text(DROP_IN) is not None
+
+
+def test_the_command_that_goes_on_names_what_was_diagnosed() -> None:
+    crashed = diagnose_log((LOGS / "seed_crash.log").read_bytes(), "x")
+    incident = msgspec.structs.replace(crashed.incident, unit="sglang.service")
+    for where, via, expected in (
+        ("root@gpu", "", "gpuwhy fix root@gpu --unit sglang.service --remedy 2 --apply"),
+        ("docker:vllm", "", "gpuwhy fix docker:vllm --unit sglang.service --remedy 2 --apply"),
+        ("docker:vllm", "root@gpu", "gpuwhy fix --via root@gpu docker:vllm --unit sglang.service --remedy 2 --apply"),
+    ):
+        told = msgspec.structs.replace(crashed, where=where, incident=incident)
+        assert [row.text for row in reports.how_to_go_on(told, "2", via)][-1] == expected

@@ -238,3 +238,13 @@ def test_room_on_a_disk_matters_when_it_runs_out() -> None:
     full = change(compare(with_room(600), with_room(2)), "df./models")
     assert full.after == "2 GiB of 1000 GiB available"
     assert full.causes == ("disk-full",)
+
+
+def test_what_the_kernel_did_to_others_is_no_failure_of_a_unit_that_is_not_there() -> None:
+    text = "Memory cgroup out of memory: Killed process 7 (python3) total-vm:9kB, anon-rss:9kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:1kB oom_score_adj:0"  # fmt: skip
+    kernel = {"entries": [[1796000000.0, None, "kernel", 3, "kernel", text]], "scanned": 1}
+    unknown = Probe(name="unit", status="absent", reason="systemd knows no unit vlm.service")
+    killed = Probe(name="kernel_log", status="ok", value=kernel)
+    seen = Snapshot(target=Subject("ssh", "gpu-host", "vlm"), started=1796000010.0, probes=(unknown, killed))
+    after = compare(seen, seen).after
+    assert (after.is_failure, after.cause) == (False, "")

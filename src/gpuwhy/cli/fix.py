@@ -82,7 +82,7 @@ def command(
         diagnosis = diagnosed(where, unit, reach)
         if patch_file is not None:
             return _patch_written(diagnosis, host, wanted, patch_file)
-        return _fixed(diagnosis, host, wanted, is_applied=is_applied, yes=yes, trying=trying, form=form)
+        return _fixed(diagnosis, host, wanted, is_applied=is_applied, yes=yes, trying=trying, form=form, via=reach.via)
     except TargetError as error:
         unreachable(str(error))
 
@@ -107,6 +107,7 @@ def _fixed(
     yes: bool,
     trying: Trying,
     form: str,
+    via: str,
 ) -> int:
     """The diagnosis told, one remedy chosen, previewed, and tried when that was asked for."""
     from gpuwhy.api import outcome_of
@@ -125,7 +126,7 @@ def _fixed(
     answer.tell(fix.listed(offered))
     number = number_of(wanted, offered) if wanted or form == "json" else ask_number(len(offered))
     if number is None:
-        answer.tell(fix.how_to_go_on(host.name, diagnosis.incident.unit, "N"))
+        answer.tell(fix.how_to_go_on(diagnosis, "N", via))
         answer.end(None, None)
         return FAILURE
     with Site(host) as site:
@@ -137,7 +138,7 @@ def _fixed(
         answer.tell(fix.preview(choice))
         if not isinstance(choice.plan, Plan) or not is_applied or not (yes or ask_whether("Apply this?")):
             if isinstance(choice.plan, Plan):
-                answer.tell(fix.how_to_go_on(host.name, diagnosis.incident.unit, fix.name_of(choice)))
+                answer.tell(fix.how_to_go_on(diagnosis, fix.name_of(choice), via))
             answer.end(choice, None)
             return FAILURE
         with told_steps(form) as (on_step, on_rung):
@@ -145,7 +146,7 @@ def _fixed(
     answer.tell(fix.tried(result, host.name))
     answer.tell(fix.refutation(with_refutation(diagnosis, result), diagnosis))
     if result.verification.refuted is not None and number < len(offered):
-        answer.tell(fix.what_next(host.name, diagnosis.incident.unit, offered[number]))
+        answer.tell(fix.what_next(diagnosis, offered[number], via))
     answer.end(choice, result)
     return _status(result)
 

@@ -37,12 +37,12 @@ def command(where: str, unit: str, wanted: str, is_building: bool, form: str, re
 
     try:
         host = changed_host(where, reach)
-        return _verified(diagnosed(where, unit, reach), host, wanted, is_building, form)
+        return _verified(diagnosed(where, unit, reach), host, wanted, is_building, form, reach.via)
     except TargetError as error:
         unreachable(str(error))
 
 
-def _verified(diagnosis: Diagnosis, host: HostTarget, wanted: str, is_building: bool, form: str) -> int:
+def _verified(diagnosis: Diagnosis, host: HostTarget, wanted: str, is_building: bool, form: str, via: str) -> int:
     from gpuwhy.remedies.applying.fixing import choices, planned, verify_remedy
     from gpuwhy.remedies.applying.site import Site
     from gpuwhy.remedies.verifying.refuting import with_refutation
@@ -73,7 +73,7 @@ def _verified(diagnosis: Diagnosis, host: HostTarget, wanted: str, is_building: 
         print_rows(fix.verified_only(result))
         print_rows(fix.refutation(told, diagnosis))
         if result.verification.refuted is not None and number < len(offered):
-            print_rows(fix.what_next(host.name, diagnosis.incident.unit, offered[number]))
+            print_rows(fix.what_next(diagnosis, offered[number], via))
     else:
         click.echo(render_fix(diagnosis, offered, choice, result), nl=False)
     return 0 if result.verification.reached and result.verification.refuted is None else FAILURE

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from gpuwhy.investigate.examined_service import is_unknown_unit
+from gpuwhy.investigate.log_files import log_files, log_owner
 from gpuwhy.logs import journal_lines
 from gpuwhy.model.event import Log
 from gpuwhy.snapshot import Snapshot, journal_entries, kernel_entries
@@ -15,6 +17,19 @@ from gpuwhy.snapshot.containers import (
     log_name,
     report_name,
 )
+
+
+def unit_of(snapshot: Snapshot) -> str:
+    """The unit whose journal was read, the one that was named or the failing one that was found; else who wrote the log."""
+    journal = snapshot.value("journal")
+    return str(journal.get("unit", "")) if isinstance(journal, dict) else log_owner(snapshot)
+
+
+def logs_of(snapshot: Snapshot) -> list[Log]:
+    """All logs that tell of the examined service. A unit that is not there did not fail: what the kernel says is about others."""
+    if is_unknown_unit(snapshot):
+        return []
+    return [*collected_logs(snapshot, unit_of(snapshot)), *log_files(snapshot)]
 
 
 def collected_logs(snapshot: Snapshot, unit: str) -> list[Log]:

@@ -14,16 +14,17 @@ import msgspec
 
 from gpuwhy.diagnosis import Judgement, completed, judge
 from gpuwhy.investigate.change_kinds import KINDS, ChangeKind, kind_of
+from gpuwhy.investigate.collected_logs import logs_of, unit_of
 from gpuwhy.investigate.comparable import NOT_THERE, Comparable, shown
 from gpuwhy.investigate.log import judged
 from gpuwhy.investigate.record import Record
-from gpuwhy.logs import facts_in, journal_lines
+from gpuwhy.logs import facts_in
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact, Facts, Unknown
 from gpuwhy.model.finding import Finding
 from gpuwhy.model.host import Resolution
 from gpuwhy.model.incident import Incident
-from gpuwhy.snapshot import Snapshot, journal_entries, kernel_entries
+from gpuwhy.snapshot import Snapshot
 
 MOST_TESTED = 200
 """Differences that are put to the test; more means another machine, and the rest keep their usual order."""
@@ -114,13 +115,8 @@ def compare(before: Snapshot, after: Snapshot) -> Comparison:
 
 def _judged(snapshot: Snapshot, comparable: Comparable) -> tuple[Facts, Judgement, Incident]:
     """What the logs of a snapshot say failed there; nothing is asked of it that it does not hold."""
-    journal = snapshot.value("journal")
-    unit = str(journal.get("unit", "")) if isinstance(journal, dict) else ""
-    read = (
-        journal_lines(journal_entries(snapshot), f"journal of {unit}"),
-        journal_lines(kernel_entries(snapshot), "kernel log"),
-    )
-    logs = [log for log in read if log.lines]
+    unit = unit_of(snapshot)
+    logs = logs_of(snapshot)
     known = Facts()
     for log in logs:
         known = known.merged(facts_in(log))

@@ -8,11 +8,10 @@ import msgspec
 
 from gpuwhy.diagnosis import completed, sign_literals
 from gpuwhy.investigate.binaries_asked import binary_facts, judged_again
-from gpuwhy.investigate.collected_logs import collected_logs
+from gpuwhy.investigate.collected_logs import logs_of, unit_of
 from gpuwhy.investigate.concluding import conclude
-from gpuwhy.investigate.examined_service import is_unknown_unit, notes_on_named, notes_on_services
+from gpuwhy.investigate.examined_service import notes_on_named, notes_on_services
 from gpuwhy.investigate.log import diagnose_logs, judged
-from gpuwhy.investigate.log_files import log_files, log_owner
 from gpuwhy.investigate.model_asked import model_facts
 from gpuwhy.investigate.preparing import prepare
 from gpuwhy.investigate.record import Record
@@ -129,11 +128,9 @@ def _diagnosed(
     # read only where there is a target: a log alone does not wait for these modules
     from gpuwhy.investigate import hangs
 
-    unit = _unit(snapshot)
+    unit = unit_of(snapshot)
     look = hangs.look_named(snapshot, source, record)
-    # a unit that is not there did not fail: what the kernel says is then about others
-    of_host = [] if is_unknown_unit(snapshot) else [*collected_logs(snapshot, unit), *log_files(snapshot)]
-    logs = hangs.of_this_life([*of_host, *more], look, unit)
+    logs = hangs.of_this_life([*logs_of(snapshot), *more], look, unit)
     known = Facts()
     for log in logs:
         known = known.merged(facts_in(log))
@@ -175,12 +172,6 @@ def _diagnosed(
         source=answer,
         waiting=look.waiting if look is not None else None,
     )
-
-
-def _unit(snapshot: Snapshot) -> str:
-    """The unit whose journal was read, the one that was named or the failing one that was found; else who wrote the log."""
-    journal = snapshot.value("journal")
-    return str(journal.get("unit", "")) if isinstance(journal, dict) else log_owner(snapshot)
 
 
 def _is_examined(snapshot: Snapshot) -> bool:

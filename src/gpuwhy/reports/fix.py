@@ -250,19 +250,24 @@ def ended(outcome: Outcome) -> Iterator[Row]:
         yield from undone(outcome)
 
 
-def how_to_go_on(where: str, unit: str, remedy: str) -> Iterator[Row]:
+def how_to_go_on(diagnosis: Diagnosis, remedy: str, via: str = "") -> Iterator[Row]:
     """The command that makes the change."""
-    named = f" --unit {shlex.quote(unit)}" if unit else ""
     yield Row("")
     yield Row("Nothing was changed. To make the change:", style="note")
-    yield Row(f"gpuwhy fix {shlex.quote(where)}{named} --remedy {shlex.quote(remedy)} --apply", 2, "command")
+    yield Row(f"gpuwhy fix {_asked(diagnosis, via)} --remedy {shlex.quote(remedy)} --apply", 2, "command")
 
 
-def what_next(where: str, unit: str, choice: Choice) -> Iterator[Row]:
+def _asked(diagnosis: Diagnosis, via: str) -> str:
+    """What was diagnosed, as it is asked for again."""
+    unit = diagnosis.incident.unit
+    hosts = f"--via {shlex.quote(via)} " if via else ""
+    return f"{hosts}{shlex.quote(diagnosis.where)}" + (f" --unit {shlex.quote(unit)}" if unit else "")
+
+
+def what_next(diagnosis: Diagnosis, choice: Choice, via: str = "") -> Iterator[Row]:
     """The remedy after one that was refuted."""
-    named = f" --unit {shlex.quote(unit)}" if unit else ""
     yield Row(f"The next one is remedy {choice.number}: {choice.remedy.summary}", 2)
-    yield Row(f"gpuwhy fix {shlex.quote(where)}{named} --remedy {shlex.quote(name_of(choice))}", 2, "command")
+    yield Row(f"gpuwhy fix {_asked(diagnosis, via)} --remedy {shlex.quote(name_of(choice))}", 2, "command")
 
 
 def history(records: Iterable[Record]) -> Iterator[Row]:
