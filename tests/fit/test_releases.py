@@ -6,12 +6,13 @@ import pytest
 from tests.fit.models import KIMI, SEED_GPU, estimated, model, model_of
 from tests.fit.test_vllm import OSS, QWEN
 
+from gpuwhy.fit.amount import GIB
 from gpuwhy.fit.arguments import read_command
 from gpuwhy.fit.estimate import estimate
 from gpuwhy.fit.graphs import vllm_batches
 from gpuwhy.fit.hardware import Hardware, hardware_of
 from gpuwhy.fit.results import Estimate, Verdict
-from gpuwhy.fit.sglang import no_pool_message, reserve_for_images
+from gpuwhy.fit.sglang import no_pool_message, reserve_for_images, state_share
 from gpuwhy.fit.sglang_defaults import defaults as sglang_defaults
 from gpuwhy.fit.sglang_defaults import has_prefill_graphs
 from gpuwhy.fit.vllm import defaults as vllm_defaults
@@ -255,3 +256,32 @@ def test_the_seed_gpu_has_rules_in_every_release() -> None:
         found = estimated(model(KIMI), f"sglang {version}", "--tp 8", SEED_GPU, 8)
         assert 0.7 < found.fraction.value < 0.9
         assert found.is_release_read
+
+
+def test_sliding_layers_have_a_pool_of_their_own_by_release() -> None:
+    def cell(version: str) -> float:
+        return estimated(model_of(OSS), f"sglang {version}", "--tp 1").cache.bytes_per_token
+
+    whole = 24 * 8 * 64 * 2 * 2
+    assert cell("0.5.7") == whole
+    assert cell("0.5.8") == pytest.approx(whole * (12 + 0.8 * 12) / 24)
+
+
+@pytest.mark.parametrize(
+    ("version", "flags", "states", "gib"),
+    [
+        # 100 GiB, states of 1 GiB
+        ("0.5.3", "", 512, 512.0),
+        ("0.5.3", "--max-running-requests 20", 20, 20.0),
+        ("0.5.3.post2", "", 47, 47.37),
+        ("0.5.6", "--speculative-algorithm EAGLE --speculative-num-draft-tokens 4", 9, 47.37),
+        ("0.5.9", "--speculative-algorithm EAGLE --speculative-num-draft-tokens 4 --max-running-requests 10", 28, 28.42 + 40),
+        ("0.5.13", "--speculative-algorithm EAGLE --speculative-num-draft-tokens 4 --max-running-requests 10", 20, 20 + 6 * 4),
+        ("0.5.23", "--max-mamba-cache-size 30 --enable-dp-attention --dp 2 --tp 2", 15, 15.0),
+    ],
+)  # fmt: skip
+def test_states_of_hybrid_models_and_those_of_a_draft(version: str, flags: str, states: int, gib: float) -> None:
+    settings = read_command("sglang", version, flags)
+    kept, taken = state_share(settings, 100.0, float(GIB), sglang_memory(version)[0])
+    assert kept == states
+    assert taken == pytest.approx(gib, abs=0.01)

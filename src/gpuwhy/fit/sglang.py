@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from gpuwhy.fit.amount import GIB, MIB, NOTHING, Amount
 from gpuwhy.fit.architecture import Architecture
+from gpuwhy.fit.drafts import tokens_each
 from gpuwhy.fit.kv_cache import KvShape
 from gpuwhy.fit.settings import Settings
 from gpuwhy.fit.sglang_defaults import DEFAULT_SPECULATIVE_REQUESTS
@@ -22,6 +23,8 @@ _TRANSPORT_MIB = 0
 _SLOTS_PER_CONTEXT, _FEWEST_SLOTS, _MOST_SLOTS = 512, 2048, 4096
 _STATES_PER_REQUEST = 3
 """Of a hybrid model whose prefixes are cached."""
+_STATES_BY_DEFAULT = 512
+"""Before a ratio decided."""
 
 
 def reserve_for_images(shape: Architecture, settings: Settings, release: SglangMemory) -> float:
@@ -69,7 +72,7 @@ class Pool(Struct, frozen=True):
 def pool(shape: Architecture, settings: Settings, budget: Amount, kv: KvShape, draft_layers: int, draft_bytes: float, release: SglangMemory) -> Pool:  # fmt: skip
     """How many tokens a budget holds, and what is allocated for them."""
     cell = kv.full_layers * kv.full_bytes + kv.sliding_layers * kv.sliding_bytes
-    if kv.sliding_layers and settings.has_sliding_pool and has_sliding_pool_in_sglang(shape.model_type):
+    if kv.sliding_layers and settings.has_sliding_pool and _has_sliding_pool(shape, release):
         cell = kv.full_layers * kv.full_bytes + settings.sliding_ratio * kv.sliding_layers * kv.sliding_bytes
         if not kv.full_layers:
             cell = kv.sliding_layers * kv.sliding_bytes
@@ -78,32 +81,58 @@ def pool(shape: Architecture, settings: Settings, budget: Amount, kv: KvShape, d
     if release.counts_draft and draft_layers:
         # the draft's layers are taken to be as wide as the target's
         charged = float(int(cell * (1 + draft_layers / attending)))
-    states, state_gib = 0, NOTHING
+    states, kept = 0, NOTHING
     if kv.state_layers:
-        states, state_gib = _states(settings, budget, kv.state_layers * kv.state_bytes)
-        budget = (
-            (budget - state_gib).at_least(0) if state_gib.is_exact else budget.at_least(0).scaled(1 - _share(settings))
+        each = kv.state_layers * kv.state_bytes
+        states = state_share(settings, budget.expected, each, release)[0]
+        kept = Amount(
+            *(state_share(settings, gib, each, release)[1] for gib in (budget.low, budget.expected, budget.high))
         )
+        budget = Amount(*(max(0.0, of - by) for of, by in ((budget.low, kept.low), (budget.expected, kept.expected), (budget.high, kept.high))))  # fmt: skip
     tokens = Amount(*(_tokens(each, charged, settings) for each in (budget.low, budget.expected, budget.high)))
     allocated = Amount(tokens.low * cell / GIB, tokens.expected * cell / GIB, tokens.high * cell / GIB)
     drafted = tokens.expected * draft_bytes / GIB
-    return Pool(tokens, allocated + state_gib + Amount.exact(drafted), cell, charged, states)
+    return Pool(tokens, allocated + kept + Amount.exact(drafted), cell, charged, states)
 
 
-def _share(settings: Settings) -> float:
-    """Of the budget, what states take by the ratio."""
-    return settings.state_ratio / (1 + settings.state_ratio)
+def _has_sliding_pool(shape: Architecture, release: SglangMemory) -> bool:
+    """By the class of the model; by its type where config.json names no class."""
+    if shape.name in release.sliding_pools:
+        return True
+    is_class = shape.name != shape.model_type and shape.name[:1].isupper()
+    return not is_class and bool(release.sliding_pools) and has_sliding_pool_in_sglang(shape.model_type)
 
 
-def _states(settings: Settings, budget: Amount, each: float) -> tuple[int, Amount]:
-    """How many states of ``each`` bytes are kept, and their GiB: by the ratio, or exactly as many as were asked for."""
+def state_share(settings: Settings, gib: float, each: float, release: SglangMemory) -> tuple[int, float]:
+    """How many states of ``each`` bytes a budget keeps, and the GiB of all that is kept of states.
+
+    By the ratio, or exactly as many as were asked for. When speculating, every request that runs keeps one for each of
+    its drafted tokens too (handle_max_mamba_cache).
+    """
+    if not each:
+        return 0, 0.0
+    groups = max(1, settings.data) if settings.has_dp_attention else 1
+    drafted = tokens_each(settings) if settings.speculation else 0
+    running = (settings.requests or DEFAULT_SPECULATIVE_REQUESTS) // groups
     asked = settings.states or (settings.requests if not settings.has_prefix_cache else None)
-    if asked and each:
-        # by general knowledge: a number that is given stands in for the ratio
-        states = max(1, asked // (settings.data if settings.has_dp_attention else 1))
-        return states, Amount.exact(states * each / GIB)
-    gib = budget.at_least(0).scaled(_share(settings))
-    return int(gib.expected * GIB // each) if each else 0, gib
+    if not asked and release.state_rule == "by number":
+        asked = settings.requests or _STATES_BY_DEFAULT
+    if release.state_rule == "by ratio, for each token of a draft":
+        each *= 1 + drafted
+        drafted = 0
+    if asked:
+        states = max(1, asked // groups)
+        return states, (states + min(running, states) * drafted) * each / GIB
+    share = settings.state_ratio / (1 + settings.state_ratio)
+    if not drafted:
+        taken = max(0.0, gib) * share
+        return int(taken * GIB // each), taken
+    if release.state_rule == "by ratio, with those of a draft":
+        states = int(max(0.0, gib) * share * GIB // (each * (1 + drafted / _STATES_PER_REQUEST)))
+        return states, (states + min(running, states // _STATES_PER_REQUEST) * drafted) * each / GIB
+    beside = running * drafted * each / GIB
+    taken = max(0.0, gib - beside) * share
+    return int(taken * GIB // each), taken + beside
 
 
 def request_slots(settings: Settings, tokens: float, context: int, states: int = 0) -> int:

@@ -47,6 +47,10 @@ class SglangMemory(Struct, frozen=True):
     """Multimodal architectures that keep their prefill graphs; for the others they are turned off."""
     prefill_graph_reserve: str
     prefill_graph_tokens_mla: int
+    sliding_pools: tuple[str, ...]
+    """Architectures whose sliding layers have a pool of their own; of others they keep every token."""
+    state_rule: str
+    """States of hybrid models: as many as requests, or by a ratio; and how the tokens of a draft add to them."""
     multimodal_reserve_mib: int
     caps_graphs_by_requests: bool
     deepep_reserve_mib: int
