@@ -11,7 +11,7 @@ from gpuwhy.fit.architecture import Architecture
 from gpuwhy.fit.drafts import DraftNeed, draft_need
 from gpuwhy.fit.hardware import Hardware, communication, cuda_context
 from gpuwhy.fit.inventory import computed_inventory
-from gpuwhy.fit.kv_cache import KvShape, element_bytes, kv_shape
+from gpuwhy.fit.kv_cache import KvShape, default_dtype, element_bytes, kv_shape
 from gpuwhy.fit.measured import Measured, told
 from gpuwhy.fit.model import Model
 from gpuwhy.fit.padding import mxfp4_alignment
@@ -62,6 +62,7 @@ def ground_of(model: Model, hardware: Hardware, settings: Settings, measured: Me
         missing = (*missing, f"the longest context is not known: {_USUAL_CONTEXT} is taken")
     if element_bytes(settings.kv_dtype, shape) is None:
         missing = (*missing, f"the cache's dtype {settings.kv_dtype!r} is not known: that of the model is taken")
+    kv_dtype = default_dtype(settings.kv_dtype, shape, settings.engine, settings.version, hardware.capability)
     expected = told(measured.weights, _less_offloaded(held.gib, settings))
     return Ground(
         model=model,
@@ -73,7 +74,7 @@ def ground_of(model: Model, hardware: Hardware, settings: Settings, measured: Me
         held=expected,
         draft=draft,
         kv=kv_shape(
-            shape, settings.parallel, settings.kv_dtype, held.layers if settings.pipeline > 1 else None, settings.engine
+            shape, settings.parallel, kv_dtype, held.layers if settings.pipeline > 1 else None, settings.engine
         ),
         context=context,
         total=told(measured.total, hardware.total),

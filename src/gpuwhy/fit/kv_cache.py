@@ -9,8 +9,11 @@ from gpuwhy.fit.architecture import Architecture
 from gpuwhy.fit.layers import Layer
 from gpuwhy.fit.parallel import Parallel
 from gpuwhy.knowledge.config_defaults import keeps_heads_in_vllm
+from gpuwhy.knowledge.engine_memory import release_of
 
 _ELEMENT = {"fp8": 1.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0, "fp8_inc": 1.0, "int8": 1.0, "fp4": 0.5 + 1 / 16, "fp4_e2m1": 0.5 + 1 / 16, "nvfp4": 0.5 + 1 / 16, "int4": 0.5, "bfloat16": 2.0, "bf16": 2.0, "float16": 2.0, "fp16": 2.0, "half": 2.0, "float32": 4.0}  # fmt: skip
+_FOLLOWS_COMPRESSED_TENSORS = (0, 5, 20)
+_AUTOMATIC = ("auto", "none", "default")
 _PACKED_MLA = {"fp8_ds_mla": 656.0, "nvfp4_ds_mla": 352.0}
 """Bytes per token and layer of vLLM's own layouts for sparse MLA (v1/attention, mla_attention.py)."""
 
@@ -39,10 +42,26 @@ class KvShape(Struct, frozen=True):
         return self.full_layers * self.full_bytes + self.sliding_layers * self.sliding_bytes
 
 
+def default_dtype(kv_dtype: str, shape: Architecture, engine: str, version: str, capability: float) -> str:
+    """What SGLang takes for ``auto``; else as given.
+
+    read: with sparse attention it is fp8 on Blackwell (arg_groups/overrides.py); compressed-tensors that asks for an fp8
+    cache gets it from 0.5.20 on (0.5.17 has not got it).
+    """
+    name = kv_dtype.rpartition(".")[2].lower() or "auto"
+    if engine != "sglang" or name not in _AUTOMATIC:
+        return kv_dtype
+    if shape.mla and shape.indexer:
+        return "fp8_e4m3" if capability >= 10 else "bfloat16"
+    release = release_of(version)
+    is_early = release is not None and release.release < _FOLLOWS_COMPRESSED_TENSORS
+    return "bfloat16" if is_early and shape.quantization.method == "compressed_tensors" else kv_dtype
+
+
 def element_bytes(kv_dtype: str, shape: Architecture) -> float | None:
     """Bytes of one element; ``auto`` is that of the model, or what its checkpoint asks for. None: an unknown dtype."""
     name = kv_dtype.rpartition(".")[2].lower() or "auto"
-    if name in ("auto", "none", "default"):
+    if name in _AUTOMATIC:
         wanted = shape.quantization.kv_format
         return _ELEMENT.get(wanted, shape.quantization.dtype.bytes_each)
     if name in _PACKED_MLA:
@@ -93,17 +112,23 @@ def _state_bytes(shape: Architecture, parallel: Parallel, engine: str) -> float:
 def _row_bytes(shape: Architecture, layer: Layer, parallel: Parallel, kv_dtype: str, element: float) -> float:
     if shape.mla:
         packed = _PACKED_MLA.get(kv_dtype.lower())
+        if shape.indexer and element == 1:
+            # in fp8 sparse attention has rows of that layout in both engines
+            packed = _PACKED_MLA["fp8_ds_mla"]
         if packed:
-            return packed
+            return packed + _index_bytes(shape)
         row = (shape.mla.kv_rank + shape.mla.rope) * element
-        if shape.indexer:
-            row += shape.indexer.head_dim + shape.indexer.head_dim // 128 * 4
-        return row
+        return row + _index_bytes(shape)
     if layer.compression is not None:
         return _compressed_row(shape, layer, kv_dtype)
     kv_heads = layer.kv_heads or shape.kv_heads or 0
     local = max(1, kv_heads // max(1, parallel.attention)) if kv_heads else 0
     return local * sum(shape.row_widths(layer)) * element
+
+
+def _index_bytes(shape: Architecture) -> float:
+    """A key of the indexer in fp8 with its scales."""
+    return shape.indexer.head_dim + shape.indexer.head_dim // 128 * 4 if shape.indexer else 0.0
 
 
 def _compressed_row(shape: Architecture, layer: Layer, kv_dtype: str) -> float:
