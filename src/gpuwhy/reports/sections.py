@@ -22,8 +22,10 @@ def section(title: str) -> Iterator[Row]:
 
 
 def subject_of(diagnosis: Diagnosis) -> str:
-    """The unit and where it runs, or the file that was read."""
+    """The unit and where it runs, or the file that was read. A process without a unit has no name but its command."""
     unit = diagnosis.incident.unit
+    if unit.startswith("process/"):
+        return diagnosis.where
     return f"{unit} on {diagnosis.where}" if unit and unit not in diagnosis.where else diagnosis.where
 
 
