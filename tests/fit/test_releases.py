@@ -6,13 +6,14 @@ import pytest
 from tests.fit.models import KIMI, SEED_GPU, estimated, model, model_of
 from tests.fit.test_vllm import OSS, QWEN
 
-from gpuwhy.fit.amount import GIB
+from gpuwhy.fit.amount import GIB, Amount
 from gpuwhy.fit.arguments import read_command
 from gpuwhy.fit.estimate import estimate
 from gpuwhy.fit.graphs import vllm_batches
 from gpuwhy.fit.hardware import Hardware, hardware_of
+from gpuwhy.fit.kv_cache import KvShape
 from gpuwhy.fit.results import Estimate, Verdict
-from gpuwhy.fit.sglang import no_pool_message, reserve_for_images, state_share
+from gpuwhy.fit.sglang import no_pool_message, pool, reserve_for_images, state_share
 from gpuwhy.fit.sglang_defaults import defaults as sglang_defaults
 from gpuwhy.fit.sglang_defaults import has_prefill_graphs
 from gpuwhy.fit.vllm import defaults as vllm_defaults
@@ -285,3 +286,13 @@ def test_states_of_hybrid_models_and_those_of_a_draft(version: str, flags: str, 
     kept, taken = state_share(settings, 100.0, float(GIB), sglang_memory(version)[0])
     assert kept == states
     assert taken == pytest.approx(gib, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("version", "charged"), [("0.5.14", 1.0), ("0.5.15.post1", 1.0), ("0.5.16", 1 + 4 / 28), ("0.5.23", 1 + 4 / 28)]
+)
+def test_what_a_draft_adds_to_a_token_of_a_sliding_model(version: str, charged: float) -> None:
+    kv = KvShape(20, 1000.0, 10, 1000.0, 128, 0, 0.0)
+    settings = read_command("sglang", version, "")
+    made = pool(model_of(OSS).shape, settings, Amount.exact(1.0), kv, 4, 0.0, sglang_memory(version)[0])
+    assert made.charged_bytes / made.cell_bytes == pytest.approx(charged)

@@ -72,13 +72,16 @@ class Pool(Struct, frozen=True):
 def pool(shape: Architecture, settings: Settings, budget: Amount, kv: KvShape, draft_layers: int, draft_bytes: float, release: SglangMemory) -> Pool:  # fmt: skip
     """How many tokens a budget holds, and what is allocated for them."""
     cell = kv.full_layers * kv.full_bytes + kv.sliding_layers * kv.sliding_bytes
-    if kv.sliding_layers and settings.has_sliding_pool and _has_sliding_pool(shape, release):
+    has_pool = bool(kv.sliding_layers) and settings.has_sliding_pool and _has_sliding_pool(shape, release)
+    if has_pool:
         cell = kv.full_layers * kv.full_bytes + settings.sliding_ratio * kv.sliding_layers * kv.sliding_bytes
         if not kv.full_layers:
             cell = kv.sliding_layers * kv.sliding_bytes
     attending = max(1, kv.full_layers + kv.sliding_layers)
     charged = cell
-    if release.counts_draft and draft_layers:
+    if has_pool and release.charges_draft_beside_sliding:
+        charged = cell + draft_layers * kv.full_bytes
+    elif release.counts_draft and draft_layers and not has_pool:
         # the draft's layers are taken to be as wide as the target's
         charged = float(int(cell * (1 + draft_layers / attending)))
     states, kept = 0, NOTHING

@@ -49,6 +49,8 @@ class SglangMemory(Struct, frozen=True):
     prefill_graph_tokens_mla: int
     sliding_pools: tuple[str, ...]
     """Architectures whose sliding layers have a pool of their own; of others they keep every token."""
+    charges_draft_beside_sliding: bool
+    """Tokens of a model with such a pool are charged with the draft's layers too, as full ones."""
     state_rule: str
     """States of hybrid models: as many as requests, or by a ratio; and how the tokens of a draft add to them."""
     multimodal_reserve_mib: int
