@@ -135,3 +135,13 @@ def test_the_releases_that_two_hosts_print_prove_it(judge_report: Judge, finding
 def test_two_releases_without_a_failing_meeting_say_nothing(judge_report: Judge) -> None:
     judged = judge_report(PRINTED.format(1, "2.21.5") + PRINTED.format(2, "2.18.3"))
     assert "nccl-version" not in [found.cause for found in judged.findings]
+
+
+def test_a_build_for_a_newer_cuda_than_torch_s(judge_report: Judge) -> None:
+    text = "NCCL version 2.27.7+cuda13.0\ngpu1:77:90 [0] init.cc:433 NCCL WARN Cuda failure 'CUDA driver version is insufficient for CUDA runtime version'\n"
+    assert judge_report(text).findings[0].cause == "nccl-version"
+
+
+def test_torch_s_own_word_on_the_driver_is_not_nccl_s(judge_report: Judge) -> None:
+    text = "RuntimeError: CUDA driver version is insufficient for CUDA runtime version\n"
+    assert "nccl-version" not in [found.cause for found in judge_report(text).findings]

@@ -255,3 +255,11 @@ def test_a_torch_without_nccl(judge_report: Judge, finding: Find) -> None:
 def test_numba_need_not_say_what_it_got(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report("ImportError: Numba needs NumPy 1.26 or less\n"), CAUSE)
     assert found.component == "numpy"
+
+
+def test_a_requirement_in_the_words_of_pip(judge_report: Judge, finding: Find) -> None:
+    found = finding(
+        judge_report("ImportError: frob requires transformers>=4.55.2,<5 but found transformers==5.0.0.\n"), CAUSE
+    )
+    assert found.component == "transformers"
+    assert found.remedies[0].value == ">=4.55.2,<5"

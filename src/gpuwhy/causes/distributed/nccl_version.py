@@ -21,6 +21,8 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 _PRINTED = re.compile(r"NCCL (?:library )?version:? ?(?P<version>\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:\+cuda[\d.]{2,6})?)|using nccl==(?P<version2>[\d.]{4,10})")  # fmt: skip
 _PRINTED_BY_RANK = re.compile(r"(?P<host>[\w.-]{1,80}):\d{1,9}:\d{1,9} (?:\[\d{1,4}\] )?NCCL INFO NCCL version (?P<version>\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)")  # fmt: skip
 _OTHER_REASON = re.compile(r"out of memory|peer access|illegal memory|uncorrectable|nvls\.cc|system not yet initialized|busy or unavailable|initialization error|launch failure|ECC", re.IGNORECASE)  # fmt: skip
+_NEEDS_NEWER_DRIVER = re.compile(r"NCCL WARN .{0,60}Cuda failure.{0,20}driver version is insufficient", re.IGNORECASE)
+"""Said by NCCL itself: for torch, which starts CUDA first, the driver was new enough."""
 _EXPANDABLE = re.compile(r"expandable_segments[:=]\s{0,3}True", re.IGNORECASE)
 
 
@@ -190,6 +192,10 @@ def _cuda_failure(case: Case, version: str | None, torch: Torch | Unknown, gpus:
     if known is not None:
         certainty = Certainty.LIKELY if known.fixed != "2.26.5" else Certainty.POSSIBLE
         return Unfit(call, version, known.what, certainty, 70, f">={known.fixed}", derived(f"a fault of releases up to {known.last}", "release notes and settled reports"))  # fmt: skip
+    own = next((m for m in case.all("cuda-failure") if _NEEDS_NEWER_DRIVER.search(m.line.raw[:600])), None)
+    if own is not None:
+        why = "it was built for a newer CUDA than the driver has, while torch, which began before it, runs"
+        return Unfit(own, version, why, Certainty.LIKELY, 72, "match:torch")
     if re.search(
         r"driver version is insufficient|unsupported toolchain|no kernel image|named symbol not found|invalid device function",
         details,

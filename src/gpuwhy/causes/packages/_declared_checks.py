@@ -72,7 +72,7 @@ CHECKS: tuple[Check, ...] = (
     ),
     _check(
         "requires-but-found", "found",
-        rf"\brequires (?P<package>{_NAME}) version (?P<spec>[<>=!~]=?[^\n]{{1,60}}?),? (?:but )?found (?P<have>{_V})",
+        rf"\brequires (?P<package>{_NAME})(?: version)? ?(?P<spec>[<>=!~]=?[^\n]{{1,60}}?),? (?:but )?found (?:{_NAME}==)?(?P<have>{_V})",
         "an installed package is outside the range that another requires", strength=86,
     ),
     _check(
