@@ -103,8 +103,13 @@ NAMES: dict[str, str] = {
         transformer.blocks.0.ffn.router.layer.weight
         model.layers.3.mlp.gate.tid2eid
     """,
+    "latent projections": """
+        model.language_model.layers.0.mlp.pre_expert_proj.weight
+        backbone.layers.1.mixer.fc1_latent_proj.weight
+    """,
     "routed experts": """
         model.layers.0.mlp.experts.3.up_proj.weight
+        model.language_model.layers.0.mlp.vision_moe.experts.gate_up_proj
         model.layers.0.mlp.experts.gate_up_proj_blocks
         model.layers.0.mlp.experts.gate_up_proj_bias
         model.layers.0.block_sparse_moe.experts.0.w1.weight
@@ -149,6 +154,8 @@ NAMES: dict[str, str] = {
     "vision tower": """
         vision_model.encoder.layers.0.attn.qkv.weight
         visual.blocks.0.attn.qkv.weight
+        visual.merger.mlp.0.weight
+        visual.deepstack_merger_list.0.linear_fc1.weight
         model.visual.blocks.0.mlp.linear_fc1.weight
         vision_tower.vision_model.encoder.layers.0.self_attn.k_proj.weight
         vision_tower.encoder.blocks.0.wqkv.weight
@@ -157,8 +164,6 @@ NAMES: dict[str, str] = {
     """,
     "vision projector": """
         mlp1.1.weight
-        visual.merger.mlp.0.weight
-        visual.deepstack_merger_list.0.linear_fc1.weight
         multi_modal_projector.linear_1.weight
         mm_projector.proj.0.weight
         vision_language_adapter.w_in.weight

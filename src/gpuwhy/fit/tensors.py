@@ -23,11 +23,16 @@ _LARGEST = 1 << 50
 
 #: the first part of a name that is found decides
 _KINDS: tuple[tuple[re.Pattern[str], str, Split], ...] = (
+    # before the towers: ERNIE has experts of its own for images
+    (re.compile(r"_moe\.experts\b"), "routed experts", Split.EXPERTS),
+    # Qwen's and GLM's are divided as the tower is
+    (re.compile(r"\bvisual\.(?:deepstack_)?merger"), "vision tower", Split.VISION),
     (re.compile(r"projector|merger|multi_modal|mm_input|resampler|vision_language_adapter|img_projection|^mlp1\.|^mlp_AR|\baligner"), "vision projector", Split.REPLICATED),
     (re.compile(r"vision|visual|\bvit\b|\bvpm\b|image_encoder|patch_embed|sam_model"), "vision tower", Split.VISION),
     (re.compile(r"audio|whisper|\bapm\b"), "audio tower", Split.VISION),
     (re.compile(r"\bwpe\b|embed_positions|position_embeddings"), "positions", Split.REPLICATED),
     (re.compile(r"norm\w*(?:\.(?:weight|bias|scale))?$|\bln_\w{1,9}\.|rotary|inv_freq"), "norms", Split.REPLICATED),
+    (re.compile(r"(?:pre|post)_expert_proj|fc[12]_latent_proj"), "latent projections", Split.REPLICATED),
     (re.compile(r"shared_expert_gate"), "router", Split.REPLICATED),
     (re.compile(r"shared_expert|share_expert|shared_mlp"), "shared experts", Split.TENSOR),
     (re.compile(r"\bexperts\b|\b(?:block_sparse_)?moe\.(?:(?:gate|up|down)_proj|(?:in|out)put_linear)"), "routed experts", Split.EXPERTS),
