@@ -71,17 +71,29 @@ def rungs_of(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return rungs
 
 
+NINJA = """\
+#!/bin/sh
+echo 'FAILED: sampling.cuda.o'
+echo "nvcc fatal   : Unsupported gpu architecture 'compute_120a'"
+exit 1
+"""
+"""STAND-IN for ninja: the compiler that it would start refuses."""
+
+
 def test_what_the_build_shows_refutes_a_remedy_and_speaks_against_the_diagnosis(host: GpuHost) -> None:
-    """The check passes with 12.0a, and the build would still fail: there is no ninja on the service's PATH."""
+    """The check passes with 12.0a, and the build still fails."""
+    host.write("/usr/local/bin/ninja", NINJA, "755")
     done = gpuwhy(
         host, "verify", host.ssh_destination, "--unit", UNIT, "--remedy", REMEDY, "--format", "json", timeout=900
     )
+    host.run("rm /usr/local/bin/ninja")
     document = answered(done)
     rungs = rungs_of(document)
     assert done.returncode == 1, done.stderr
     assert document["result"]["status"] == "refuted"
     assert rungs["guard"]["outcome"] == "passed"
-    assert "'ninja'" in rungs["build"]["words"]
+    assert rungs["build"]["outcome"] == "failed"
+    assert "Ninja build failed" in rungs["build"]["words"]
     assert [each["statement"] for each in document["against"]] == [f"{REMEDY} was tried and does not help"]
     assert [step["question"] for step in document["tried"]][-1] == f"does {REMEDY} help (build)"
 
