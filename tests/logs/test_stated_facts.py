@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from gpuwhy.logs import facts_in, open_log, read_report
+from gpuwhy.logs import facts_in, open_log, read_bytes, read_report
 from gpuwhy.model.evidence import Standing
-from gpuwhy.model.fact import Unknown
+from gpuwhy.model.fact import Fact, Unknown
 
 DATA = Path(__file__).parents[1] / "data" / "logs"
 
@@ -190,3 +190,13 @@ def test_the_seed() -> None:
     assert facts.value("server_args.tp_size") == 8
     assert facts.value("python") == "3.12"
     assert facts_in(open_log(DATA / "seed_crash_fake128.log")).value("cc") == "12.0"
+
+
+@pytest.mark.parametrize("line", ["export HF_TOKEN=hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567", "HF_TOKEN=hf_AbCdEfGhIjKlMnOpQrStUvWxYz01234567"])  # fmt: skip
+def test_a_secret_is_neither_stated_nor_quoted(line: str) -> None:
+    facts = facts_in(read_bytes(f"{line}\nCUDA_HOME=/usr/local/cuda\n".encode(), "env.txt"))
+    fact = facts.get("env.HF_TOKEN")
+    assert isinstance(fact, Fact)
+    assert fact.value == "(set)"
+    assert "hf_AbC" not in fact.evidence.quote
+    assert "HF_TOKEN=<redacted" in fact.evidence.quote

@@ -101,10 +101,19 @@ def facts_in(log: Log) -> Facts:
 def _fact(log: Log, statement: Statement, line: LogLine) -> Fact:
     value = statement.value
     said = "none was found" if value is None else str(value)
-    evidence = Evidence(
-        f"{statement.key}: {said}", line.text.strip()[:1000], Place(log.kind, log.name, line.number), Standing.OBSERVED
-    )
+    text = line.text.strip()[:1000]
+    quote = _without_secrets(text) if value == environment.KEPT_BACK else text
+    place = Place(log.kind, log.name, line.number)
+    evidence = Evidence(f"{statement.key}: {said}", quote, place, Standing.OBSERVED)
     return Fact(statement.key, value, evidence)
+
+
+def _without_secrets(text: str) -> str:
+    """A variable whose value is kept back is not quoted with it either."""
+    # most logs state no such variable, and need none of the patterns
+    from gpuwhy.redaction import Redactor
+
+    return Redactor().text(text)
 
 
 def _best(statements: Sequence[Seen]) -> list[Seen]:

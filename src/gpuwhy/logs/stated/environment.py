@@ -32,6 +32,8 @@ LITERALS = (
     "# export ",
 )
 _INTERESTING = Pattern(rf"(?:{'|'.join(_STARTS)}|(?:{'|'.join(_NAMES)})$)")
+KEPT_BACK = "(set)"
+"""In place of the value of a variable that holds a secret."""
 _SECRET = Pattern(r"TOKEN|KEY|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 _ASSIGNMENT = Pattern(
     r"^(?:declare -x |export |set |ENV |setenv |[-*] )?[\"']?(?P<name>[A-Za-z_][A-Za-z0-9_]{1,80})=(?P<value>.{0,4000})$"
@@ -122,4 +124,4 @@ def variable(name: str, value: str, strength: Strength) -> Iterator[Statement]:
         return
     if _RUN_TOGETHER.search(value):  # /proc/PID/environ without its NULs
         return
-    yield Statement(f"env.{name}", "(set)" if _SECRET.search(name) and value else value, strength)
+    yield Statement(f"env.{name}", KEPT_BACK if _SECRET.search(name) and value else value, strength)
