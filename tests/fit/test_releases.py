@@ -296,3 +296,14 @@ def test_what_a_draft_adds_to_a_token_of_a_sliding_model(version: str, charged: 
     settings = read_command("sglang", version, "")
     made = pool(model_of(OSS).shape, settings, Amount.exact(1.0), kv, 4, 0.0, sglang_memory(version)[0])
     assert made.charged_bytes / made.cell_bytes == pytest.approx(charged)
+
+
+@pytest.mark.parametrize("value", ["-1", "auto"])
+def test_a_context_that_is_chosen_by_what_fits_came_with_0_14(value: str) -> None:
+    flags = f"--gpu-memory-utilization 0.88 --max-model-len {value}"
+    older, newer = (estimated(model_of(QWEN), f"vllm {each}", flags) for each in ("0.13.0", "0.14.0"))
+    assert older.verdict is Verdict.FAILS
+    assert [each.flag for each in older.constraints] == ["--max-model-len"]
+    assert newer.verdict is not Verdict.FAILS
+    assert newer.cache.context == newer.cache.longest.expected < 40960
+    assert newer.cache.concurrency.expected == pytest.approx(1.0, abs=0.01)

@@ -269,6 +269,8 @@ def _take(field: str, name: str, value: Any, read: dict[str, Any], problems: lis
         # the engine's own choice; no chunks at all
         if name == "chunked-prefill-size":
             read["is_unchunked"] = True
+        elif name == "max-model-len":
+            read["is_context_fitted"] = True
         return
     if number is None:
         problems.append(f"--{name} {str(value)[:40]!r} is no number")

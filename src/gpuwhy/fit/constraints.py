@@ -95,6 +95,10 @@ def _unknown_flags(settings: Settings) -> Iterator[Constraint]:
         return
     if settings.swap_gib is not None and not release.has_swap_flag:
         yield Constraint(flag="--swap-space", says="the option is gone since 0.18.0; the V1 engine took no swap space before either", message="error: unrecognized arguments: --swap-space")  # fmt: skip
+    if settings.is_context_fitted and not release.fits_context:
+        yield Constraint(
+            flag="--max-model-len", says=f"a length that is chosen by what fits came with 0.14.0{UNCHECKED}", message=""
+        )
     if settings.kv_cache_bytes and not release.has_cache_bytes_flag:
         yield Constraint(flag="--kv-cache-memory-bytes", says="the option came with 0.10.2", message="error: unrecognized arguments: --kv-cache-memory-bytes")  # fmt: skip
 

@@ -98,6 +98,8 @@ class Settings(Struct, frozen=True, kw_only=True):
     nodes: int = 1
     model_context: int | None = None
     """The longest context that the model is said to have in place of what its config.json says (``--hf-overrides``)."""
+    is_context_fitted: bool = False
+    """``--max-model-len auto``: the longest that fits, up to the model's own."""
     is_context_open: bool = False
     """A scaling of positions is set whose longest context does not follow from it."""
     unread: tuple[str, ...] = ()

@@ -78,7 +78,7 @@ def sglang_estimate(ground: Ground) -> Estimate:
     if draft.layers:
         parts.append(Part(name="draft model", kind="draft", gib=drafted, source=draft.source, detail="within the fraction" if release.counts_draft else "beside the fraction"))  # fmt: skip
     if images:
-        parts.append(Part(name="image features", kind="reserve", gib=Amount.exact(images), source=f"SGLang {release.version} keeps it free"))  # fmt: skip
+        parts.append(Part(name="image features", kind="reserve", gib=Amount.exact(images), source="SGLang keeps it free since 0.5.18"))  # fmt: skip
     parts.append(Part(name="KV cache" + (" and states" if made.states else ""), kind="kv-cache", gib=made.static_gib, source="the budget, in whole pages"))  # fmt: skip
     parts += [*late, first]
     replicas = max(1, settings.data) if settings.has_dp_attention else 1

@@ -50,8 +50,12 @@ def defaults(settings: Settings, hardware: Hardware, context: int, release: Vllm
         settings.requests or requests,
         utilization,
         settings.graph_batch or cap,
-        "as given" if settings.fraction is not None else f"default of vLLM {release.version}",
+        "as given" if settings.fraction is not None else f"default of vLLM {_named(release)}",
     )
+
+
+def _named(release: VllmMemory) -> str:
+    return release.version if release.through == release.version else f"{release.version} to {release.through}"
 
 
 def _tier(hardware: Hardware, release: VllmMemory) -> tuple[int, int]:

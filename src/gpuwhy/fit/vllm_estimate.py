@@ -46,14 +46,12 @@ def vllm_estimate(ground: Ground) -> Estimate:
     if settings.kv_cache_bytes:
         budget = Amount.exact(settings.kv_cache_bytes / GIB)
     in_flight = chosen.prefill_tokens * vllm.batches_in_flight(settings, release)
-    made = vllm.pool(
-        settings,
-        budget,
-        vllm.kept(ground.kv, shape.is_chunked, settings, release),
-        ground.context,
-        in_flight,
-        ground.draft.kv_bytes,
-    )
+    kept = vllm.kept(ground.kv, shape.is_chunked, settings, release)
+    made = vllm.pool(settings, budget, kept, ground.context, in_flight, ground.draft.kv_bytes)
+    length, is_fitted = ground.context, settings.is_context_fitted and release.fits_context
+    if is_fitted and 0 < made.longest.expected < length:
+        length = int(made.longest.expected)
+        made = vllm.pool(settings, budget, kept, length, in_flight, ground.draft.kv_bytes)
     cache_gib = budget.at_least(0)
     # the peak is free again when graphs are captured; what NCCL took is part of what is not PyTorch's
     sampled = release.sampler_logits * logits_gib(shape, min(chosen.requests, chosen.prefill_tokens))
@@ -74,9 +72,10 @@ def vllm_estimate(ground: Ground) -> Estimate:
     checks += [
         weights_check(free - held, "the weights must fit into what is free"),
         Check(phase="kv-cache", outcome="oom-kv", margin=budget, says="weights, activation peak and the rest must leave something of what is asked for", message=vllm.no_cache_message(release)),
-        Check(phase="context", outcome="oom-kv", margin=budget - Amount.exact(made.needed_gib), says=f"one request of {ground.context} tokens must fit into the cache", message=vllm.too_long_message(release, ground.context, made.needed_gib, max(0.0, budget.expected), made.longest.expected)),
         Check(phase="graphs", outcome="oom-graph", margin=late, says="graphs, warm-up and the sampler must fit beside the cache", message=OUT_OF_MEMORY),
     ]  # fmt: skip
+    if not is_fitted:
+        checks.insert(-1, Check(phase="context", outcome="oom-kv", margin=budget - Amount.exact(made.needed_gib), says=f"one request of {ground.context} tokens must fit into the cache", message=vllm.too_long_message(release, ground.context, made.needed_gib, max(0.0, budget.expected), made.longest.expected)))  # fmt: skip
     parts = [*opening_parts(ground), *weight_parts(ground)]
     if ground.draft.layers and measured.weights is None:
         parts.append(Part(name="draft model", kind="draft", gib=ground.draft.gib, source=ground.draft.source))
@@ -92,7 +91,7 @@ def vllm_estimate(ground: Ground) -> Estimate:
         tokens=made.tokens,
         bytes_per_token=made.bytes_per_token,
         charged_bytes_per_token=made.bytes_per_token,
-        context=ground.context,
+        context=length,
         longest=made.longest,
         concurrency=made.concurrency,
         budget=budget,
@@ -103,7 +102,7 @@ def vllm_estimate(ground: Ground) -> Estimate:
         value=utilization,
         is_default=settings.fraction is None and measured.fraction is None,
         source=chosen.source if measured.fraction is None else "as the log says",
-        minimum=share_of(asked - budget + Amount.exact(made.needed_gib), ground.total),
+        minimum=share_of(asked - budget + Amount.exact(0.0 if is_fitted else made.needed_gib), ground.total),
         maximum=share_of(
             combined((asked, late)) if late.expected < free.expected - asked.expected else free, ground.total
         ),

@@ -106,6 +106,8 @@ class VllmMemory(Struct, frozen=True):
     """Of host memory per rank, which the first engine alone takes."""
     has_swap_flag: bool
     has_cache_bytes_flag: bool
+    fits_context: bool
+    """It can choose the longest context that fits."""
     checks_what_is_free: bool
     names_device: bool
     names_longest: bool
