@@ -10,7 +10,7 @@ import pytest
 from tests.fit.models import estimated, model_of
 
 from gpuwhy.fit.architecture import read_architecture
-from gpuwhy.fit.inventory import computed_inventory
+from gpuwhy.fit.inventory import computed_inventory, scaled_inventory
 from gpuwhy.fit.kv_cache import kv_shape
 from gpuwhy.fit.parallel import Parallel
 from gpuwhy.fit.results import Verdict
@@ -73,3 +73,15 @@ def test_a_section_of_another_class_takes_the_values_of_its_own() -> None:
     assert (len(shape.layers), shape.inner, shape.kv_heads) == (4, 14336, 8)
     assert shape.vision
     assert (shape.vision.layers, shape.vision.width) == (12, 768)
+
+
+@pytest.mark.parametrize(
+    ("name", "stored"),
+    [("Qwen2.5-Omni-7B (thinker)", 22.4e9), ("Phi-4-multimodal", 11.15e9), ("MiMo-7B", 15.7e9), ("Qwen3.5-397B-A17B", 807e9)],
+)  # fmt: skip
+def test_what_is_not_loaded_is_not_counted_however_large_the_files_are(name: str, stored: float) -> None:
+    """What speaks, adapters, layers of prediction: an index says the size of all of it."""
+    computed = computed_inventory(read_architecture(MODELS[name]["config"]))
+    scaled = scaled_inventory(computed, stored, 5e9)
+    assert scaled.total_bytes == pytest.approx(computed.total_bytes, rel=0.012)
+    assert scaled.checkpoint_bytes == stored
