@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from tests.cli.running import gpuwhy
 from tests.source.asking import cache, package
 
 from gpuwhy.logs import read_bytes
+from gpuwhy.source import Trace, tracing
 from gpuwhy.source.asking import exceptions_of
 from gpuwhy.source.seen_in_log import seen_in
 from gpuwhy.source.tracing import Question, trace
@@ -64,3 +66,14 @@ def test_the_command_shows_it(tmp_path: Path) -> None:
     done = gpuwhy("trace", "--log", str(tmp_path / "crash.log"), "--source", str(tmp_path), "--follow", "pkg")
     assert done.status == 0, done.err
     assert f"in the log: {tmp_path}/crash.log:1 (2 times) Failed to probe the levels: needs version 12, has 11   raised at pkg/core.py:8" in done.out  # fmt: skip
+
+
+def test_what_is_told_first_is_told_again_until_there_is_something(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracing, "PATIENCE", 0.0)
+    there = package({"__init__.py": "", "core.py": CORE})
+    told: list[Trace] = []
+    answer = trace(there, Question(symbol="pkg.core:check"), cache(), told.append)
+    first, since = told
+    assert first.guard == since.guard == answer.guard
+    assert (first.swallowed, first.users) == ((), ())
+    assert since.swallowed or since.users

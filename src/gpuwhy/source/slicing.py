@@ -92,7 +92,8 @@ class Slicer:
         self.cut = 0
         self.cut_at: dict[str, None] = {}
         self._most = most
-        self._announced: Callable[[], None] | None = None
+        self._announced: Callable[[], bool] | None = None
+        self._patience = 0.0
         self._announced_at = 0.0
         self._seen: dict[object, Node] = {}
         self._queues: dict[int, list[tuple[float, int, Node]]] = {}
@@ -263,15 +264,17 @@ class Slicer:
                     self._push(each)
                 pending.extend(each.below)
 
-    def tell_after(self, seconds: float, told: Callable[[], None]) -> None:
-        """Call ``told`` once the work has taken so long, with what was found until then; not at all when it ends before."""
-        self._announced, self._announced_at = told, time.monotonic() + seconds
+    def tell_after(self, seconds: float, told: Callable[[], bool]) -> None:
+        """Call ``told`` when the work has taken so long, and again after as long until it says that there was something to
+        tell; not at all when the work ends before."""
+        self._announced, self._patience = told, seconds
+        self._announced_at = time.monotonic() + seconds
 
     def _run(self) -> None:
         while True:
             if self._announced is not None and time.monotonic() >= self._announced_at:
-                announce, self._announced = self._announced, None
-                announce()
+                self._announced = None if self._announced() else self._announced
+                self._announced_at = time.monotonic() + self._patience
             waiting = [queue for queue, items in self._queues.items() if items]
             if not waiting:
                 return

@@ -134,7 +134,14 @@ class _Tracer:
         if on_first is not None:
             on_first(Trace(self.question.shown, self.scope(), guard, frames=self.frames))
             told = on_first
-            self.slicer.tell_after(PATIENCE, lambda: told(self._so_far(guard)))
+
+            def tell_what_was_found() -> bool:
+                found = self._so_far(guard)
+                if found.swallowed or found.users:
+                    told(found)
+                return bool(found.swallowed or found.users)
+
+            self.slicer.tell_after(PATIENCE, tell_what_was_found)
         conditions = path_conditions(node)
         # a condition is weak when another raise would have come first; where there is no other, that one decides
         chosen = [each for each in conditions if not each.is_weak] or conditions[:3]
