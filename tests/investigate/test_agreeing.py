@@ -79,8 +79,8 @@ def answered(
 ) -> tuple[SourceAnswer, Incident]:
     log = read_bytes((before + traceback_of([folder], FRAMES, ERROR)).encode(), "crash.log")
     failed, host = find_incidents([log]), Host(folder)
-    answer = examined(failed, known, NO_RULE, host, Record(), 10.0)
-    answer = with_replay(answer, failed, known, host, record or Record(), 10.0)
+    answer = examined(failed, known, NO_RULE, host, Record(), 120.0)
+    answer = with_replay(answer, failed, known, host, record or Record(), 120.0)
     assert answer is not None
     return answer, failed
 
@@ -194,8 +194,8 @@ def test_source_that_was_changed_since_contradicts_nothing(folder: Path) -> None
     failed, host = find_incidents([log]), Host(folder)
     (folder / "engine" / "gate.py").write_text("# a line more\n" + GATE)
     known = facts(env__ENGINE_LEVEL="3")
-    answer = examined(failed, known, NO_RULE, host, Record(), 10.0)
-    answer = with_replay(answer, failed, known, host, Record(), 10.0)
+    answer = examined(failed, known, NO_RULE, host, Record(), 120.0)
+    answer = with_replay(answer, failed, known, host, Record(), 120.0)
     assert answer is not None
     if answer.replay is not None:
         assert answer.replay.agreement == "open"

@@ -18,7 +18,7 @@ from gpuwhy.model.fact import Facts
 from gpuwhy.model.source import SourceAnswer
 
 NO_RULE = Judgement(findings=(), ruled_out=(), decides=None)
-PATIENCE = 6.0
+PATIENCE = 120.0
 """Seconds; these machines are busy, and the time limit has a test of its own."""
 
 

@@ -68,8 +68,8 @@ def incident(before: str = SWALLOWED, error: str = TOO_OLD) -> Incident:
 def proof(known: Facts, failed: Incident | None = None, record: Record | None = None) -> ReplayedSource | None:
     failed = failed or incident()
     host = Host(release(*RELEASE))
-    answer = examined(failed, known, NO_RULE, host, Record(), 10.0)
-    answer = with_replay(answer, failed, known, host, record or Record(), 10.0)
+    answer = examined(failed, known, NO_RULE, host, Record(), 120.0)
+    answer = with_replay(answer, failed, known, host, record or Record(), 120.0)
     assert answer is not None
     return answer.replay
 
@@ -158,7 +158,7 @@ def test_files_that_a_fact_is_wanted_of_are_looked_at() -> None:
 )
 def test_what_a_change_would_do(changes: dict[str, Any], kind: str, said: str) -> None:
     failed = incident()
-    source = installed_source(failed, Host(release(*RELEASE)), 10.0)
+    source = installed_source(failed, Host(release(*RELEASE)), 120.0)
     assert source is not None
     verdict = replayed_with(facts(), source, GATE, changes)
     assert verdict.kind == kind, verdict.why
@@ -168,7 +168,7 @@ def test_what_a_change_would_do(changes: dict[str, Any], kind: str, said: str) -
 
 def test_modules_come_as_the_code_needs_them() -> None:
     host = Host(release(*RELEASE))
-    source = installed_source(incident(), host, 10.0)
+    source = installed_source(incident(), host, 120.0)
     assert source is not None
     verdict = replayed_with(facts(), source, GATE)
     assert verdict.kind == "reached"
@@ -197,7 +197,7 @@ def test_hostile_source_ends_within_the_limit(tmp_path: Path, body: str) -> None
     (site / "engine" / "gate.py").write_text(f"def check():\n    {body}\n    raise RuntimeError('never')\n")
     log = traceback_of([site], (("engine/gate.py", "raise RuntimeError"),), "RuntimeError: never")
     failed = find_incidents([read_bytes(log.encode(), "crash.log")])
-    source = installed_source(failed, Host(site), 10.0)
+    source = installed_source(failed, Host(site), 120.0)
     assert source is not None
     begun = time.thread_time()
     verdict = replayed_with(facts(), source, "engine.gate:check", seconds=0.3)
@@ -214,7 +214,7 @@ def test_what_redaction_took_out_decides_nothing(tmp_path: Path) -> None:
     (site / "engine" / "gate.py").write_text(text)
     log = traceback_of([site], (("engine/gate.py", "raise RuntimeError"),), "RuntimeError: no token")
     failed = find_incidents([read_bytes(log.encode(), "crash.log")])
-    source = installed_source(failed, Host(site), 10.0)
+    source = installed_source(failed, Host(site), 120.0)
     assert source is not None
     verdict = replayed_with(facts(), source, "engine.gate:check")
     assert secret not in str(source.packages["engine"].read("engine/gate.py"))

@@ -189,7 +189,7 @@ def test_a_snapshot_answers_from_the_files_that_it_holds(folder: Path, tmp_path:
         target=Subject("ssh", "gpu"), started=0.0, excerpts=(Excerpt("read", path, "ok", value, first=1, last=4000),)
     )
     write(snapshot, tmp_path / "gpu.gpuwhy")
-    answered = answer_on(PathTarget(str(tmp_path / "gpu.gpuwhy")), Wish(Asked(question="flashinfer.core:check")), 10.0)
+    answered = answer_on(PathTarget(str(tmp_path / "gpu.gpuwhy")), Wish(Asked(question="flashinfer.core:check")), 120.0)
     assert isinstance(answered.answer, Trace)
     assert answered.answer.guard is not None
     assert answered.answer.guard.message == "no level is left"

@@ -41,7 +41,7 @@ def test_one_connection_carries_the_collection_and_then_requests(tmp_path: Path)
     (tmp_path / "a.py").write_text("one\ntwo\n")
     connection = LocalTarget().open(program())
     results: list[dict[str, Any]] = []
-    end = connection.collect({"probes": ["memory", "container"]}, results.append, 8.0)
+    end = connection.collect({"probes": ["memory", "container"]}, results.append, 60.0)
     assert {"memory", "container"} <= {result["probe"] for result in results}
     assert end["python"]
     replies = connection.ask(
@@ -122,7 +122,7 @@ SHELLS = ("sh", "bash", "dash", "zsh", "fish", "tcsh", "csh", "ksh", "mksh")
 @pytest.mark.parametrize("shell", [shell for shell in SHELLS if shutil.which(shell)])
 def test_every_login_shell_at_hand_starts_the_program(shell: str) -> None:
     connection = PipeConnection([shell, "-c", REMOTE_COMMAND], program(), explain)
-    results, end = collect(connection, 8.0)
+    results, end = collect(connection, 60.0)
     assert end
     assert "memory" in {result["probe"] for result in results}
 

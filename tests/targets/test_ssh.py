@@ -81,7 +81,7 @@ def test_a_client_that_fails_is_explained_through_and_through(client: Path) -> N
     )
     connection = SshTarget("gpu-host").open("x" * 500_000)
     with pytest.raises(TargetError, match="nothing listens on its SSH port"):
-        connection.collect({}, lambda _: None, 5.0)
+        connection.collect({}, lambda _: None, 60.0)
     connection.close()
 
 

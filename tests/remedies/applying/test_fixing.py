@@ -16,7 +16,7 @@ from gpuwhy.remedies.verifying import ladder
 
 SETTING = Setting(kind="systemd", unit=UNIT, exec_start="/opt/serve --port 1")
 DIAGNOSIS = Diagnosis(where="local", incident=Incident(logs=(), events=(), unit=UNIT), findings=())
-TRYING = Trying(grace=0.3, deadline=5)
+TRYING = Trying(grace=0.3, deadline=60)
 
 
 def tried(site: Site, value: str = "12.0a", trying: Trying = TRYING, steps: list[StepReport] | None = None) -> Tried:
@@ -66,7 +66,7 @@ def test_a_remedy_that_does_not_help_is_rolled_back_and_refuted(scratch: Scratch
 
 
 def test_a_remedy_that_does_not_help_is_kept_when_asked(scratch: Scratch, site: Site) -> None:
-    result = tried(site, "9.0", Trying(grace=0.3, deadline=5, keep=True))
+    result = tried(site, "9.0", Trying(grace=0.3, deadline=60, keep=True))
     assert result.is_in_force
     assert not result.is_proven
     assert site.history()[0].state == "applied"
