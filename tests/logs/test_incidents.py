@@ -307,3 +307,10 @@ def test_a_version_that_stands_far_to_the_right_is_no_banner_of_vllm() -> None:
 )
 def test_the_words_of_a_person_name_the_engine_where_no_line_of_a_program_does(words: str, engine: str) -> None:
     assert incident(f"{words}\nRuntimeError: CUDA error: out of memory\n").engine == engine
+
+
+def test_the_kernel_s_log_names_the_engine_only_where_nothing_else_is_there() -> None:
+    kernel = read_bytes(b"2026-11-30T14:13:42+0000 gpu kernel: sglang::schedul invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=0\n", "kernel log")  # fmt: skip
+    own = read_bytes(b"RuntimeError: CUDA error: no kernel image is available for execution on the device\n", "docker logs x")  # fmt: skip
+    assert find_incidents([own, kernel]).engine == ""
+    assert find_incidents([kernel]).engine == "sglang"

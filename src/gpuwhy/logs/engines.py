@@ -64,6 +64,7 @@ def engine_of(logs: Sequence[Log], events: Iterable[Event] = ()) -> str:
                 for engine, pattern in _IN_PATH:
                     if pattern.search(frame.path):
                         votes[engine] += 1
+    logs = _of_services(logs)
     for log in logs:
         lines = log.lines if len(log.lines) <= 2 * MAX_SAMPLE else log.lines[:MAX_SAMPLE] + log.lines[-MAX_SAMPLE:]
         text = "\n".join(line.raw[:400] for line in lines)
@@ -80,6 +81,12 @@ def engine_of(logs: Sequence[Log], events: Iterable[Event] = ()) -> str:
     if best[0][0] == "llama.cpp" and votes["ollama"]:  # Ollama's runner is llama.cpp under its own name
         return "ollama"
     return best[0][0]
+
+
+def _of_services(logs: Sequence[Log]) -> Sequence[Log]:
+    """The logs without those that are the kernel's alone, which names every process of the host; these where there is no other."""
+    own = [log for log in logs if any(line.process is None or line.process.name != "kernel" for line in log.lines)]
+    return own or logs
 
 
 def _named_by_people(logs: Sequence[Log]) -> str:
