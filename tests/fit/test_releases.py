@@ -11,7 +11,7 @@ from gpuwhy.fit.arguments import read_command
 from gpuwhy.fit.estimate import estimate
 from gpuwhy.fit.graphs import vllm_batches
 from gpuwhy.fit.hardware import Hardware, hardware_of
-from gpuwhy.fit.kv_cache import KvShape
+from gpuwhy.fit.kv_cache import KvShape, block_bytes_of_all_groups
 from gpuwhy.fit.results import Estimate, Verdict
 from gpuwhy.fit.sglang import no_pool_message, pool, reserve_for_images, state_share
 from gpuwhy.fit.sglang_defaults import defaults as sglang_defaults
@@ -223,12 +223,29 @@ def test_sliding_layers_keep_their_window_alone_from_0_9_1_on_and_for_two_steps_
     flags = "--max-model-len 65536 --max-num-batched-tokens 8192"
 
     def concurrency(version: str, more: str = "") -> float:
-        found = estimated(model_of(OSS), f"vllm {version}", f"{flags} {more}")
-        return found.cache.bytes_per_token
+        made = estimated(model_of(OSS), f"vllm {version}", f"{flags} --kv-cache-memory-bytes 8G {more}")
+        return made.cache.concurrency.expected
 
-    assert concurrency("0.9.0") > 1.5 * concurrency("0.9.1")
-    assert concurrency("0.26.0") > 1.05 * concurrency("0.25.1")
-    assert concurrency("0.33.0", "--disable-hybrid-kv-cache-manager") == concurrency("0.9.0")
+    assert concurrency("0.9.1") > 1.5 * concurrency("0.9.0")
+    assert concurrency("0.25.1") > 1.05 * concurrency("0.26.0")
+    assert concurrency("0.33.0", "--disable-hybrid-kv-cache-manager") == pytest.approx(concurrency("0.9.0"))
+
+
+def test_tokens_are_those_that_every_group_keeps_up_to_0_20_0() -> None:
+    flags = "--max-model-len 65536 --max-num-batched-tokens 8192 --kv-cache-memory-bytes 8G"
+    older, newer = (estimated(model_of(OSS), f"vllm {each}", flags).cache for each in ("0.20.0", "0.20.1"))
+    assert older.concurrency == newer.concurrency
+    # 12 sliding and 12 full layers, in two groups
+    assert older.bytes_per_token == 24 * 8 * 64 * 2 * 2
+    assert older.tokens.expected == pytest.approx(8 * GIB / older.bytes_per_token)
+    assert newer.tokens.expected == pytest.approx(newer.concurrency.expected * 65536)
+
+
+@pytest.mark.parametrize(("version", "layers"), [("0.11.2", 36), ("0.17.1", 36), ("0.18.0", 34)])
+def test_layers_of_two_kinds_are_grouped_by_the_larger_number_if_they_are_near(version: str, layers: int) -> None:
+    kv = KvShape(12, 100.0, 17, 100.0, 10**6, 0, 0.0)
+    spread = vllm_memory(version)[0].largest_spread
+    assert block_bytes_of_all_groups(kv, 16, spread) == layers * 100
 
 
 @pytest.mark.parametrize(

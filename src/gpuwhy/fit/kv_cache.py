@@ -20,6 +20,9 @@ _PACKED_MLA = {"fp8_ds_mla": 656.0, "nvfp4_ds_mla": 352.0}
 
 _COMPRESSED_ROPE, _COMPRESSED_SCALES, _INDEXED = 64, 8, 4
 
+_SPREAD = 1.5
+"""Of the newest releases."""
+
 
 class KvShape(Struct, frozen=True):
     """Of one rank, in bytes: per token for the layers that keep everything, and for the sliding ones; per request for
@@ -145,18 +148,16 @@ def _compressed_row(shape: Architecture, layer: Layer, kv_dtype: str) -> float:
     return (row + index) / layer.compression
 
 
-def request_bytes_in_groups(kv: KvShape, length: int, in_flight: int, block: int) -> float:
+def request_bytes_in_groups(kv: KvShape, length: int, in_flight: int, block: int, spread: float = _SPREAD) -> float:
     """What vLLM reserves for one request of ``length`` tokens on a model whose layers differ.
 
     It puts layers into groups of equal size, as many as the rarest kind has, fills up with padding layers, and gives
     each group blocks of one page size; a sliding group needs its window and the tokens in flight only
     (kv_cache_interface.py, kv_cache_utils.py).
     """
-    kinds = [count for count in (kv.full_layers, kv.sliding_layers, kv.state_layers) if count]
-    if not kinds:
+    size = _group_size(kv, spread)
+    if not size:
         return 0.0
-    smallest, largest = min(kinds), max(kinds)
-    size = largest if largest < 1.25 * smallest else smallest
     if kv.state_layers:
         return _with_states(kv, length, block, size)
     page = size * block * max(kv.full_bytes, kv.sliding_bytes)
@@ -166,12 +167,37 @@ def request_bytes_in_groups(kv: KvShape, length: int, in_flight: int, block: int
     return blocks * page
 
 
+def _group_size(kv: KvShape, spread: float) -> int:
+    kinds = [count for count in (kv.full_layers, kv.sliding_layers, kv.state_layers) if count]
+    if not kinds:
+        return 0
+    smallest, largest = min(kinds), max(kinds)
+    return largest if largest < spread * smallest else smallest
+
+
+def block_bytes_of_all_groups(kv: KvShape, block: int, spread: float) -> float:
+    """Bytes of one token if every group of layers keeps it: what releases up to 0.20.0 count their tokens by."""
+    size = _group_size(kv, spread)
+    if not size:
+        return 0.0
+    groups = sum(-(-count // size) for count in (kv.full_layers, kv.sliding_layers, kv.state_layers))
+    row = max(kv.full_bytes, kv.sliding_bytes)
+    if not kv.state_layers or not row:
+        return groups * size * row
+    enlarged = _enlarged(kv, block, row)
+    return groups * size * max(enlarged * row, kv.state_bytes) / enlarged
+
+
+def _enlarged(kv: KvShape, block: int, row: float) -> int:
+    return max(block, -(-int(kv.state_bytes / row) // block) * block)
+
+
 def _with_states(kv: KvShape, length: int, block: int, size: int) -> float:
     """The block of the attention is enlarged until its page holds a state."""
     row = kv.full_bytes or kv.sliding_bytes
     if not row:
         return kv.state_layers * kv.state_bytes
-    enlarged = max(block, -(-int(kv.state_bytes / row) // block) * block)
+    enlarged = _enlarged(kv, block, row)
     page = max(enlarged * row, kv.state_bytes) * size
     attention = -(-(kv.full_layers + kv.sliding_layers) // size) * -(-length // enlarged)
     return (attention + -(-kv.state_layers // size)) * page

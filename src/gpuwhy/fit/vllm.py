@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from gpuwhy.fit.amount import GIB, NOTHING, Amount, combined
 from gpuwhy.fit.hardware import Hardware
-from gpuwhy.fit.kv_cache import KvShape, request_bytes_in_groups
+from gpuwhy.fit.kv_cache import KvShape, block_bytes_of_all_groups, request_bytes_in_groups
 from gpuwhy.fit.settings import Settings
 from gpuwhy.knowledge.engine_memory import VllmMemory
 
@@ -139,19 +139,26 @@ def _kept_whole(kv: KvShape) -> KvShape:
     return KvShape(layers, kv.full_bytes or kv.sliding_bytes, 0, 0.0, 0, kv.state_layers, kv.state_bytes)
 
 
-def pool(settings: Settings, budget: Amount, kv: KvShape, length: int, in_flight: int, extra_bytes: float) -> Pool:
-    """The tokens that a budget holds as vLLM prints them: requests of ``length`` at a time, times that length."""
+def pool(settings: Settings, budget: Amount, kv: KvShape, length: int, in_flight: int, extra_bytes: float, release: VllmMemory) -> Pool:  # fmt: skip
+    """The tokens that a budget holds as vLLM prints them: requests of ``length`` at a time, times that length; up to
+    0.20.0 the tokens that all groups of layers keep, which is fewer on a model whose layers differ.
+    """
     block = max(1, settings.page or DEFAULT_BLOCK)
-    needed = request_bytes_in_groups(kv, length, in_flight, block) + extra_bytes * length
+    spread = release.largest_spread
+    needed = request_bytes_in_groups(kv, length, in_flight, block, spread) + extra_bytes * length
     ranks = max(1, settings.decode_context)
     concurrency = NOTHING
     if needed > 0:
         concurrency = budget.at_least(0).scaled(GIB / needed * ranks)
-    longest = Amount(*(_longest(each, kv, in_flight, block, extra_bytes, ranks) for each in (budget.low, budget.expected, budget.high)))  # fmt: skip
-    return Pool(concurrency.scaled(length), longest, concurrency, needed / ranks / GIB, needed / max(1, length))
+    longest = Amount(*(_longest(each, kv, in_flight, block, extra_bytes, ranks, spread) for each in (budget.low, budget.expected, budget.high)))  # fmt: skip
+    tokens, each = concurrency.scaled(length), needed / max(1, length)
+    printed = block_bytes_of_all_groups(kv, block, spread) + extra_bytes
+    if release.prints_blocks_of_a_group and printed:
+        tokens, each = budget.at_least(0).scaled(GIB / printed * ranks), printed
+    return Pool(tokens, longest, concurrency, needed / ranks / GIB, each)
 
 
-def _longest(gib: float, kv: KvShape, in_flight: int, block: int, extra_bytes: float, ranks: int) -> float:
+def _longest(gib: float, kv: KvShape, in_flight: int, block: int, extra_bytes: float, ranks: int, spread: float) -> float:  # fmt: skip
     """The longest request that fits, by halving: what a request needs grows with its length but not evenly."""
     available = gib * GIB * ranks
     if available <= 0 or not (kv.per_token or kv.state_layers):
@@ -159,7 +166,7 @@ def _longest(gib: float, kv: KvShape, in_flight: int, block: int, extra_bytes: f
     low, high = 0, 1 << 28
     while low < high:
         middle = (low + high + 1) // 2
-        if request_bytes_in_groups(kv, middle, in_flight, block) + extra_bytes * middle <= available:
+        if request_bytes_in_groups(kv, middle, in_flight, block, spread) + extra_bytes * middle <= available:
             low = middle
         else:
             high = middle - 1

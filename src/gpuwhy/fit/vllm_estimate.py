@@ -47,11 +47,11 @@ def vllm_estimate(ground: Ground) -> Estimate:
         budget = Amount.exact(settings.kv_cache_bytes / GIB)
     in_flight = chosen.prefill_tokens * vllm.batches_in_flight(settings, release)
     kept = vllm.kept(ground.kv, shape.is_chunked, settings, release)
-    made = vllm.pool(settings, budget, kept, ground.context, in_flight, ground.draft.kv_bytes)
+    made = vllm.pool(settings, budget, kept, ground.context, in_flight, ground.draft.kv_bytes, release)
     length, is_fitted = ground.context, settings.is_context_fitted and release.fits_context
     if is_fitted and 0 < made.longest.expected < length:
         length = int(made.longest.expected)
-        made = vllm.pool(settings, budget, kept, length, in_flight, ground.draft.kv_bytes)
+        made = vllm.pool(settings, budget, kept, length, in_flight, ground.draft.kv_bytes, release)
     cache_gib = budget.at_least(0)
     # the peak is free again when graphs are captured; what NCCL took is part of what is not PyTorch's
     sampled = release.sampler_logits * logits_gib(shape, min(chosen.requests, chosen.prefill_tokens))

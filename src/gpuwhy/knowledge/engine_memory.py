@@ -93,6 +93,10 @@ class VllmMemory(Struct, frozen=True):
     """Sliding layers keep their window alone beside full ones; before, every token."""
     keeps_chunked_whole: bool
     """Layers of chunked attention keep every token."""
+    prints_blocks_of_a_group: bool
+    """Its tokens of cache are the blocks, divided over the groups of layers; else requests of full length at a time."""
+    largest_spread: float
+    """Kinds of layers whose numbers differ by less than this factor are grouped by the larger number, else the smaller."""
     counts_batches_in_flight: bool
     """What a sliding layer needs for a request goes by all steps that are under way, not by one."""
     graph_sizes: str
