@@ -18,6 +18,7 @@ from gpuwhy.fit.sglang_defaults import defaults as sglang_defaults
 from gpuwhy.fit.sglang_defaults import has_prefill_graphs
 from gpuwhy.fit.vllm import defaults as vllm_defaults
 from gpuwhy.fit.vllm import non_torch
+from gpuwhy.fit.vllm import pool as vllm_pool
 from gpuwhy.knowledge.engine_memory import sglang_memory, vllm_memory
 from gpuwhy.knowledge.gpu_memory_sizes import memory_of
 
@@ -324,3 +325,11 @@ def test_a_context_that_is_chosen_by_what_fits_came_with_0_14(value: str) -> Non
     assert newer.verdict is not Verdict.FAILS
     assert newer.cache.context == newer.cache.longest.expected < 40960
     assert newer.cache.concurrency.expected == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_request_of_a_hybrid_model_needs_a_state_for_each_drafted_token_from_0_15_on() -> None:
+    kv = KvShape(12, 1000.0, 0, 0.0, 0, 36, 800_000.0)
+    settings = read_command("vllm", "", """--speculative-config '{"method":"mtp","num_speculative_tokens":3}'""")
+    held = [vllm_pool(settings, Amount.exact(10.0), kv, 8000, 8192, 0.0, vllm_memory(each)[0]) for each in ("0.14.1", "0.15.0")]  # fmt: skip
+    # 800 tokens to a page of 12 x 800,000 bytes: ten for the attention, one or four for each of three groups of states
+    assert [each.needed_gib * GIB / 9_600_000 for each in held] == [pytest.approx(13), pytest.approx(22)]

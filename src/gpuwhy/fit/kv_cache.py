@@ -148,18 +148,18 @@ def _compressed_row(shape: Architecture, layer: Layer, kv_dtype: str) -> float:
     return (row + index) / layer.compression
 
 
-def request_bytes_in_groups(kv: KvShape, length: int, in_flight: int, block: int, spread: float = _SPREAD) -> float:
+def request_bytes_in_groups(kv: KvShape, length: int, in_flight: int, block: int, spread: float = _SPREAD, states: int = 1) -> float:  # fmt: skip
     """What vLLM reserves for one request of ``length`` tokens on a model whose layers differ.
 
     It puts layers into groups of equal size, as many as the rarest kind has, fills up with padding layers, and gives
-    each group blocks of one page size; a sliding group needs its window and the tokens in flight only
-    (kv_cache_interface.py, kv_cache_utils.py).
+    each group blocks of one page size; a sliding group needs its window and the tokens in flight only, one of states so
+    many ``states`` (kv_cache_interface.py, kv_cache_utils.py).
     """
     size = _group_size(kv, spread)
     if not size:
         return 0.0
     if kv.state_layers:
-        return _with_states(kv, length, block, size)
+        return _with_states(kv, length, block, size, states)
     page = size * block * max(kv.full_bytes, kv.sliding_bytes)
     whole = -(-length // block)
     kept = -(-min(kv.window - 1 + in_flight, length) // block) + 1
@@ -192,12 +192,12 @@ def _enlarged(kv: KvShape, block: int, row: float) -> int:
     return max(block, -(-int(kv.state_bytes / row) // block) * block)
 
 
-def _with_states(kv: KvShape, length: int, block: int, size: int) -> float:
+def _with_states(kv: KvShape, length: int, block: int, size: int, states: int) -> float:
     """The block of the attention is enlarged until its page holds a state."""
     row = kv.full_bytes or kv.sliding_bytes
     if not row:
-        return kv.state_layers * kv.state_bytes
+        return states * kv.state_layers * kv.state_bytes
     enlarged = _enlarged(kv, block, row)
     page = max(enlarged * row, kv.state_bytes) * size
     attention = -(-(kv.full_layers + kv.sliding_layers) // size) * -(-length // enlarged)
-    return (attention + -(-kv.state_layers // size)) * page
+    return (attention + states * -(-kv.state_layers // size)) * page

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from msgspec import Struct
 
 from gpuwhy.fit.amount import GIB, NOTHING, Amount, combined
+from gpuwhy.fit.drafts import tokens_each
 from gpuwhy.fit.hardware import Hardware
 from gpuwhy.fit.kv_cache import KvShape, block_bytes_of_all_groups, request_bytes_in_groups
 from gpuwhy.fit.settings import Settings
@@ -144,13 +146,18 @@ def pool(settings: Settings, budget: Amount, kv: KvShape, length: int, in_flight
     0.20.0 the tokens that all groups of layers keep, which is fewer on a model whose layers differ.
     """
     block = max(1, settings.page or DEFAULT_BLOCK)
-    spread = release.largest_spread
-    needed = request_bytes_in_groups(kv, length, in_flight, block, spread) + extra_bytes * length
+    spread, states = release.largest_spread, tokens_each(settings) if release.counts_states_of_drafts else 1
+
+    def request(of: int) -> float:
+        return request_bytes_in_groups(kv, of, in_flight, block, spread, states) + extra_bytes * of
+
+    needed = request(length)
     ranks = max(1, settings.decode_context)
     concurrency = NOTHING
     if needed > 0:
         concurrency = budget.at_least(0).scaled(GIB / needed * ranks)
-    longest = Amount(*(_longest(each, kv, in_flight, block, extra_bytes, ranks, spread) for each in (budget.low, budget.expected, budget.high)))  # fmt: skip
+    holds = bool(kv.per_token or kv.state_layers)
+    longest = Amount(*(_longest(each * GIB * ranks, request) if holds else 0.0 for each in (budget.low, budget.expected, budget.high)))  # fmt: skip
     tokens, each = concurrency.scaled(length), needed / max(1, length)
     printed = block_bytes_of_all_groups(kv, block, spread) + extra_bytes
     if release.prints_blocks_of_a_group and printed:
@@ -158,15 +165,14 @@ def pool(settings: Settings, budget: Amount, kv: KvShape, length: int, in_flight
     return Pool(tokens, longest, concurrency, needed / ranks / GIB, each)
 
 
-def _longest(gib: float, kv: KvShape, in_flight: int, block: int, extra_bytes: float, ranks: int, spread: float) -> float:  # fmt: skip
+def _longest(available: float, request: Callable[[int], float]) -> float:
     """The longest request that fits, by halving: what a request needs grows with its length but not evenly."""
-    available = gib * GIB * ranks
-    if available <= 0 or not (kv.per_token or kv.state_layers):
+    if available <= 0:
         return 0.0
     low, high = 0, 1 << 28
     while low < high:
         middle = (low + high + 1) // 2
-        if request_bytes_in_groups(kv, middle, in_flight, block, spread) + extra_bytes * middle <= available:
+        if request(middle) <= available:
             low = middle
         else:
             high = middle - 1

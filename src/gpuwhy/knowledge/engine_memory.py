@@ -97,6 +97,8 @@ class VllmMemory(Struct, frozen=True):
     """Its tokens of cache are the blocks, divided over the groups of layers; else requests of full length at a time."""
     largest_spread: float
     """Kinds of layers whose numbers differ by less than this factor are grouped by the larger number, else the smaller."""
+    counts_states_of_drafts: bool
+    """A request needs a state more for each token that is drafted."""
     counts_batches_in_flight: bool
     """What a sliding layer needs for a request goes by all steps that are under way, not by one."""
     graph_sizes: str
