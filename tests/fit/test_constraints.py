@@ -63,7 +63,7 @@ def test_it_fails_with_the_engine_s_own_words(
         (DENSE, "sglang 0.5.15", "--attention-backend trtllm_mha", 1),
         (DENSE, "sglang 0.5.10.post1", "--decode-attention-backend trtllm_mha", 1),
         (DENSE, "vllm 0.20.2", "--max-model-len 32768", 1),
-        (DENSE, "vllm 0.10.2", "--max-model-len 65536 --rope-scaling '{\"rope_type\": \"yarn\", \"factor\": 4.0}'", 1),
+        (DENSE, "vllm 0.10.2", '--max-model-len 65536 --rope-scaling \'{"rope_type": "yarn", "factor": 4.0}\'', 1),
         (DENSE, "vllm 0.20.2", "--max-model-len 65536 --hf-overrides '{\"max_position_embeddings\": 131072}'", 1),
         (
             DENSE | {"rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}},

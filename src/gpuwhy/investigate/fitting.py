@@ -56,6 +56,7 @@ class Fit(msgspec.Struct, frozen=True):
     key: str = ""
     command: str = ""
 
+
 _LONGER_CONTEXTS = ("VLLM_ALLOW_LONG_MAX_MODEL_LEN", "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN")
 """Set, the engine takes a context beyond the model's own."""
 
