@@ -13,7 +13,7 @@ import gpuwhy.causes
 from gpuwhy.causes import catalogue
 from gpuwhy.diagnosis.matching import PATTERN_WINDOW
 
-SECONDS_ALLOWED = 1.2
+SECONDS_ALLOWED = 0.5
 TOKENS = (
     "a", " ", "Error", "error: ", "Error.", "1", "12.0 ", "sm_", "sm_90 ", "compute_120 ", "/", "/usr/", ":", "'", '"', "(", "[", "_", "-",
     ".", "=", "\\", "CUDA ", "requires ", "GPU ", "nvcc ", "device ", "not ", "supported ", "only ", "the ", "a.b", "x/y.z ", "0x", ", ",

@@ -62,7 +62,7 @@ class Division(msgspec.Struct, frozen=True):
         says(
             "must-divide",
             ("must be divisible", "should be divisible", "not divisible", "be evenly divisible", "must divide", "has to be divisible", "be a multiple of", "needs to be divisible", "isn't divisible", "does not divide", "divisible by"),
-            r"(?P<what>[\w`'. -]{0,80}?)[ =:`(]{0,3}(?P<whole>\d{1,9})?[)`]{0,2},? ?(?:is |are )?(?:must|should|has to|have to|needs to|need to|not|isn't|does not|is not)(?: be)?(?: evenly)? (?:divisible|divide\w?|a multiple)(?: by| of)?(?P<by>.{0,120})",
+            r"(?<!\w)(?=\S)(?P<what>[\w`'. -]{0,80}?)[ =:`(]{0,3}(?P<whole>\d{1,9})?[)`]{0,2},? ?(?:is |are )?(?:must|should|has to|have to|needs to|need to|not|isn't|does not|is not)(?: be)?(?: evenly)? (?:divisible|divide\w?|a multiple)(?: by| of)?(?P<by>.{0,120})",
         ),
         says(
             "assertion",
