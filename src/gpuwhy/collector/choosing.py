@@ -9,6 +9,7 @@ A name is that of a unit of the system's manager, or says whose it is:
     /var/log/vllm.log            a log file, of whatever wrote it
 """
 
+import os
 import re
 from typing import Any, Dict, List, Optional
 
@@ -22,6 +23,9 @@ UNIT = re.compile(r"^[A-Za-z0-9:_.@\\][A-Za-z0-9:_.@\\-]{0,250}\Z")
 SUFFIXES = (".service", ".socket", ".timer", ".target", ".scope", ".slice", ".mount", ".path")
 
 ACCOUNT = re.compile(r"^[A-Za-z0-9_][A-Za-z0-9_.@-]{0,64}\Z")
+
+BOOTED = "/run/systemd/system"
+"""There where systemd is process 1: sd_booted(3)."""
 
 PROGRAM = re.compile(r"^[^\s/\x00-\x1f'\"-][^\s/\x00-\x1f'\"]{0,200}\Z")
 
@@ -80,7 +84,11 @@ def chosen(request: Request, candidates: Optional[List[Dict[str, Any]]]) -> Chos
     if request.get("pid") and not request.get("unit"):
         return parse(unit_of_process(int(request["pid"])) or "pid:%s" % request["pid"])
     if request.get("unit"):
-        return parse(str(request["unit"]))
+        named = parse(str(request["unit"]))
+        if named.kind == SYSTEM and request.get("is_inside") and not os.path.isdir(BOOTED):
+            # a plain name can only be a program of supervisord where no systemd runs
+            return Chosen(SUPERVISOR, str(request["unit"]))
+        return named
     if not candidates:
         raise Absent("no unit was named, and no failing one was found")
     first = candidates[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Sequence
 
 from gpuwhy.snapshot import Snapshot
@@ -10,6 +12,9 @@ from gpuwhy.targets import TargetError
 
 _OF_SERVICE = ("unit", "service_log", "process", "journal", "container_state")
 """The probes that see the service itself; what says most of why it was not seen comes first."""
+
+_CONTAINERS = ("docker", "podman", "nerdctl", "k8s")
+"""The kinds of targets that are a container."""
 
 
 def notes_on_services(candidates: Sequence[Candidate]) -> list[str]:
@@ -48,6 +53,46 @@ def expect_unit(snapshot: Snapshot, where: str) -> None:
     """Raises :class:`gpuwhy.targets.TargetError` for a unit that is not there: nothing can be said of it."""
     if is_unknown_unit(snapshot):
         raise TargetError(f"{where}: {notes_on_named(snapshot)[0]}")
+
+
+def expect_inside(snapshot: Snapshot, where: str) -> None:
+    """Raises :class:`gpuwhy.targets.TargetError` for a service that was named beside a container and is not in it."""
+    named = snapshot.target.unit
+    if not named or snapshot.target.kind not in _CONTAINERS:
+        return
+    seen = "process" if named.startswith("pid:") else "service_log" if named.startswith("/") else "unit"
+    if snapshot.value(seen) is not None:
+        return
+    told = [probe for name in ("inside", seen) if (probe := snapshot.probe(name)) is not None and probe.status != "ok"]
+    why = next((probe.reason for probe in told if probe.reason), "the collection ended early")
+    raise TargetError(
+        f"{where}: there is no {named} to be seen in this container: {why}",
+        "Of a container --unit takes a program of the supervisord in it (supervisor:NAME), pid:NUMBER, or the path of a log "
+        "in it. Without --unit the container itself is examined; a unit of the host is named with the host as WHERE.",
+    )
+
+
+def expect_written(snapshot: Snapshot, asked: str, where: str) -> None:
+    """Raises :class:`gpuwhy.targets.TargetError` for another service than the one that a snapshot was taken of."""
+    if not asked:
+        return
+    unit, journal, log = (snapshot.value(name) for name in ("unit", "journal", "service_log"))
+    held = {
+        snapshot.target.unit,
+        *(str(each.get(key) or "") for each, key in ((unit, "name"), (journal, "unit"), (log, "service"), (log, "selector")) if isinstance(each, dict)),
+    } - {""}  # fmt: skip
+    if _plain(asked) in map(_plain, held):
+        return
+    what = f"was taken of {sorted(held, key=len)[-1]}" if held else "was taken of no unit"
+    raise TargetError(
+        f"{where} {what}: it holds nothing of {asked}",
+        f"Leave --unit out, or take another: gpuwhy collect HOST --unit {shlex.quote(asked)}",
+    )
+
+
+def _plain(unit: str) -> str:
+    """``supervisor:vllm``, ``user:alice/vllm.service`` and ``vllm`` name one service of a snapshot."""
+    return re.sub(r"^(?:supervisor:|user:(?:[^/]{1,65}/)?)", "", unit).removesuffix(".service")
 
 
 def _called(candidate: Candidate) -> str:

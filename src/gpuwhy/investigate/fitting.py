@@ -129,6 +129,7 @@ def facts_on(target: Target, timeout: float, model: str = "", draft: str = "", u
     ``model`` "": the one that the service's start command names, with the draft of that command. ``unit``: whose command.
     Raises TargetError, SnapshotError, NoHardwareError.
     """
+    from gpuwhy.investigate.examined_service import expect_inside, expect_written
     from gpuwhy.investigate.target import Excerpts
     from gpuwhy.snapshot import Session, decode, facts_of, is_snapshot
     from gpuwhy.targets import FileTarget, HostTarget, TargetError
@@ -142,12 +143,15 @@ def facts_on(target: Target, timeout: float, model: str = "", draft: str = "", u
         if not is_snapshot(content):
             raise NoHardwareError(f"{target.name} is no snapshot: gpuwhy collect HOST -o {target.name} makes one")
         snapshot = decode(content, target.name)
+        expect_written(snapshot, unit, target.name)
         facts = facts_of(snapshot)
         return facts, _model_there(Excerpts(snapshot), model, draft, facts)
     if not isinstance(target, HostTarget):
         raise TargetError(f"{target.name} is no place that can be examined")
     with Session(target, unit, timeout) as session:
-        facts = facts_of(session.collect(None, probes=_PROBES))
+        snapshot = session.collect(None, probes=_PROBES)
+        expect_inside(snapshot, target.name)
+        facts = facts_of(snapshot)
         return facts, _model_there(session, model, draft, facts)
 
 

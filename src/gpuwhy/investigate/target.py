@@ -10,13 +10,13 @@ from gpuwhy.diagnosis import completed, sign_literals
 from gpuwhy.investigate.binaries_asked import binary_facts, judged_again
 from gpuwhy.investigate.collected_logs import logs_of, unit_of
 from gpuwhy.investigate.concluding import conclude
-from gpuwhy.investigate.examined_service import notes_on_named, notes_on_services
+from gpuwhy.investigate.examined_service import expect_inside, expect_written, notes_on_named, notes_on_services
 from gpuwhy.investigate.log import diagnose_logs, judged
 from gpuwhy.investigate.model_asked import model_facts
 from gpuwhy.investigate.preparing import prepare
 from gpuwhy.investigate.record import Record
 from gpuwhy.investigate.source import Questioner, confirmed
-from gpuwhy.logs import facts_in, read_stream
+from gpuwhy.logs import facts_in, find_events, read_stream
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Log
 from gpuwhy.model.fact import Facts
@@ -95,6 +95,7 @@ def examine(
     with Session(target, unit, timeout, pid) as session:
         prepare()
         snapshot = session.collect(on_probe, deadline)
+        expect_inside(snapshot, target.name)
         diagnosis = _diagnosed(snapshot, session, logs, facts, target.name)
         return Examination(diagnosis, session.snapshot)
 
@@ -105,12 +106,31 @@ def _of_file(target: FileTarget, unit: str, logs: Sequence[Log], facts: Facts | 
             begun = stream.read(SNAPSHOT_HEAD)
             if is_snapshot(begun):
                 snapshot = decode(begun + stream.read(), target.name)
+                expect_written(snapshot, unit, target.name)
                 return Examination(_diagnosed(snapshot, Excerpts(snapshot), logs, facts, target.name), snapshot)
             name = target.name if target.name != "-" else "standard input"
             log = read_stream(stream, name, sign_literals(), begun)
         except OSError as error:
             raise TargetError(f"{target.name}: {error.strerror or error}") from error
-    return Examination(diagnose_logs([log, *logs], name, facts, unit))
+    return Examination(diagnose_logs([log, *logs], name, facts, _as_logged(unit, [log, *logs], name)))
+
+
+def _as_logged(unit: str, logs: Sequence[Log], where: str) -> str:
+    """The unit as the logs write it; one that they do not speak of is refused where they speak of others.
+
+    A log that names no unit is taken for the named one's: the remedies are then written for it.
+    """
+    if not unit:
+        return ""
+    named = {event.unit for log in logs for event in find_events(log) if event.unit and event.kind != "kernel"}
+    if not named or unit in named:
+        return unit
+    if f"{unit}.service" in named:
+        return f"{unit}.service"
+    raise TargetError(
+        f"{where} tells nothing of {unit}: it speaks of {', '.join(sorted(named)[:5])}",
+        "Leave --unit out, or name one of these.",
+    )
 
 
 def _diagnosed(

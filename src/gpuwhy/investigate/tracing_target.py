@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 
 from gpuwhy.diagnosis import completed
-from gpuwhy.investigate.examined_service import expect_unit
+from gpuwhy.investigate.examined_service import expect_inside, expect_unit, expect_written
 from gpuwhy.investigate.failing_condition import exception_of
 from gpuwhy.investigate.installed_files import Clock
 from gpuwhy.investigate.replay_facts import replayable
@@ -98,12 +98,14 @@ def answer_on(
     cache = Cache.of_user()
     if isinstance(target, FileTarget):
         snapshot = _snapshot_in(target)
+        expect_written(snapshot, wish.unit, target.name)
         return _Tracing(snapshot, _Nothing(), target.name, wish, clock, cache, on_first, is_live=False).answer()
     if not isinstance(target, HostTarget):
         raise TargetError(f"{target.name} is no place that can be traced")
     with Session(target, wish.unit, timeout) as session:
         probes = () if wish.is_replay else _FAILURE if wish.needs_failure else _WHERE
         snapshot = session.collect(on_probe, probes=probes, python=wish.python)
+        expect_inside(snapshot, target.name)
         if wish.needs_failure:
             expect_unit(snapshot, target.name)
         return _Tracing(snapshot, session, target.name, wish, clock, cache, on_first, is_live=True).answer()

@@ -9,7 +9,7 @@ from gpuwhy.investigate.checks import devices, driver, engines, host, memory, pi
 from gpuwhy.investigate.checks.binaries import Library, installed_libraries, libraries_run
 from gpuwhy.investigate.checks.plan import Plan, planned
 from gpuwhy.investigate.checks.results import Check, Forecast, Passed, Problem, Result, Unchecked
-from gpuwhy.investigate.examined_service import expect_unit
+from gpuwhy.investigate.examined_service import expect_inside, expect_unit, expect_written
 from gpuwhy.investigate.fitting import Fit, fit_service, service_of
 from gpuwhy.investigate.source import Questioner
 from gpuwhy.investigate.target import SNAPSHOT_HEAD, Excerpts
@@ -122,21 +122,23 @@ def check_target(
     """
     given = facts or Facts()
     if isinstance(target, FileTarget):
-        return _of_file(target, plan, given)
+        return _of_file(target, plan, given, unit)
     if not isinstance(target, HostTarget):
         raise TargetError(f"{target.name} is no place that can be examined")
     with Session(target, unit, timeout) as session:
         snapshot = session.collect(on_probe, deadline)
         expect_unit(snapshot, target.name)
+        expect_inside(snapshot, target.name)
         return _of_snapshot(snapshot, session, target.name, plan, given)
 
 
-def _of_file(target: FileTarget, plan: Plan, given: Facts) -> Forecast:
+def _of_file(target: FileTarget, plan: Plan, given: Facts, unit: str) -> Forecast:
     with target.stream() as stream:
         try:
             begun = stream.read(SNAPSHOT_HEAD)
             if is_snapshot(begun):
                 snapshot = decode(begun + stream.read(), target.name)
+                expect_written(snapshot, unit, target.name)
                 return _of_snapshot(snapshot, Excerpts(snapshot), target.name, plan, given)
             name = target.name if target.name != "-" else "standard input"
             log = read_stream(stream, name, sign_literals(), begun)
