@@ -11,6 +11,7 @@ from gpuwhy.causes._case import telling_lines
 from gpuwhy.diagnosis.chains import chained
 from gpuwhy.diagnosis.matching import SignFinder
 from gpuwhy.diagnosis.ranking import ranked
+from gpuwhy.diagnosis.roles import of_an_earlier_life, without_excluded
 from gpuwhy.diagnosis.surviving import parted
 from gpuwhy.model.fact import Facts
 from gpuwhy.model.finding import Excluded, Finding, Missing, RuledOut, Verdict
@@ -57,8 +58,12 @@ def judge(incident: Incident, facts: Facts) -> Judgement:
             dismissed.append(identity)
     kept, survived = parted(findings, incident)
     ordered = chained(ranked(kept, incident), incident, causes)
+    past = of_an_earlier_life(ordered, incident)
+    if past:
+        ordered = chained([each for each in ordered if each.cause not in past], incident, causes)
+    ordered = without_excluded(ordered, excluded)
     return Judgement(
-        ordered, tuple(excluded), deciding(ordered), len(found), tuple(dismissed), tuple(survived), tuple(faults)
+        ordered, tuple(excluded), deciding(ordered), len(found), tuple(dismissed), (*survived, *past), tuple(faults)
     )
 
 

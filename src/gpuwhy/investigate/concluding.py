@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gpuwhy.diagnosis import Judgement
+from gpuwhy.diagnosis.roles import only_before
 from gpuwhy.investigate.going_on import questions
 from gpuwhy.investigate.record import Record
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Event
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Facts
+from gpuwhy.model.finding import Finding
 from gpuwhy.model.hang import Waiting
 from gpuwhy.model.incident import Incident
 from gpuwhy.model.source import SourceAnswer
@@ -52,7 +54,7 @@ def conclude(
         to_go_on=to_go_on,
         facts=tuple(facts),
         investigation=record.closed(open_questions),
-        before=tuple(_before(incident)),
+        before=tuple(_before(incident, judgement.findings)),
         notes=(*notes, *log_notes, *judgement.faults),
         outside="" if judgement.findings else _other_platform(incident),
         source=source,
@@ -61,10 +63,10 @@ def conclude(
     )
 
 
-def _before(incident: Incident) -> Iterable[Evidence]:
+def _before(incident: Incident, findings: Iterable[Finding]) -> Iterable[Evidence]:
     """Of the kernel's events the last of each kind and process, for each other unit the line that says how it ended."""
     last: dict[tuple[str, ...], Event] = {}
-    for event in map(incident.event, incident.before):
+    for event in map(incident.event, only_before(findings, incident)):
         unit = event.unit or event.detail.get("unit", "")
         key = (
             ("unit", unit) if event.kind == "unit" else (event.kind, event.tool, unit, event.detail.get("process", ""))
