@@ -104,3 +104,17 @@ def test_a_line_of_megabytes_is_searched_near_its_literal() -> None:
     sign = says("s", "unknown option", r"Unknown option '(?P<option>[\w=-]+)'")
     matches = SignFinder([entry(sign)]).find(incident_of(log))["a-cause"]["s"]
     assert matches[0].groups == {"option": "--compress-mode=size"}
+
+
+def test_a_heading_that_repeats_the_message_comes_after_the_program_that_says_it() -> None:
+    log = log_of("[Bug]: nvcc not found on my host", "", "It happens at once.", "/bin/sh: 1: nvcc not found")
+    heading = Event(id=0, kind="warning", text="nvcc not found", place=Place("log", "crash.log", 1), span=Span("crash.log", 1, 1))  # fmt: skip
+    said = Event(id=1, kind="build", text="nvcc not found", place=Place("log", "crash.log", 4), span=Span("crash.log", 4, 4))  # fmt: skip
+    matches = SignFinder([entry(says("s", "nvcc not found"))]).find(incident_of(log, heading, said))["a-cause"]["s"]
+    assert [m.line.number for m in matches] == [4, 1]
+
+
+def test_a_first_line_without_an_empty_one_behind_it_is_no_heading() -> None:
+    log = log_of("/bin/sh: 1: nvcc not found", "ninja: build stopped", "/bin/sh: 2: nvcc not found")
+    matches = SignFinder([entry(says("s", "nvcc not found"))]).find(incident_of(log))["a-cause"]["s"]
+    assert [m.line.number for m in matches] == [1, 3]

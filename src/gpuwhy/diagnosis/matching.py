@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -20,6 +21,8 @@ PATTERN_WINDOW = 1600
 """Characters a pattern is shown: the deciding part of a message stands near its literal; a line can be megabytes."""
 MATCHES_PER_SIGN = 50
 """More matches of one sign tell nothing new (eight ranks, a crash loop)."""
+HEADING_LENGTH = 250
+"""A heading is one sentence; what a program prints in one line can be longer."""
 
 
 class SignFinder:
@@ -37,8 +40,9 @@ class SignFinder:
         self._automaton = ahocorasick_rs.AhoCorasick(list(by_literal))
 
     def find(self, incident: Incident) -> dict[str, dict[str, tuple[Match, ...]]]:
-        """Matches by cause id and sign name; best first: outside quoted code, in an event, earliest."""
+        """Matches by cause id and sign name; best first: outside quoted code, in an event, below the heading, earliest."""
         found: dict[tuple[str, str], list[Match]] = {}
+        headings = {log.name: _heading(log) for log in incident.logs}
         others = of_others(incident)
         for log in incident.logs:
             for identity, sign, match in self._in_log(log, _events_by_line(incident.events, log)):
@@ -49,7 +53,7 @@ class SignFinder:
                     matches.append(match)
         by_cause: dict[str, dict[str, tuple[Match, ...]]] = {}
         for (identity, name), matches in found.items():
-            by_cause.setdefault(identity, {})[name] = tuple(sorted(matches, key=_rank))
+            by_cause.setdefault(identity, {})[name] = tuple(sorted(matches, key=lambda match: _rank(match, headings)))
         return by_cause
 
     def _in_log(self, log: Log, events: Mapping[int, Event]) -> Iterable[tuple[str, Sign, Match]]:
@@ -165,8 +169,22 @@ def _says_it_by_code(block: RaisedException, text: str) -> bool:
     )
 
 
-def _rank(match: Match) -> tuple[bool, bool, int]:
-    return match.is_code, match.event is None, match.line.number
+def _heading(log: Log) -> int | None:
+    """The number of the line in which whoever reports says the failure in his own words, as a title does.
+
+    It stands alone at the top, before an empty line, and no logger put anything in front of it. What it quotes of a
+    message is said in full by the program below.
+    """
+    for first, second in itertools.pairwise(log.lines[:20]):
+        if first.text.strip():
+            is_bare = first.process is None and first.time is None and first.raw.strip() == first.text.strip()
+            return first.number if is_bare and len(first.text) < HEADING_LENGTH and not second.text.strip() else None
+    return None
+
+
+def _rank(match: Match, headings: Mapping[str, int | None]) -> tuple[bool, bool, bool, int]:
+    is_heading = match.line.number == headings.get(match.place.path)
+    return match.is_code, match.event is None or is_heading, is_heading, match.line.number
 
 
 def _events_by_line(events: Iterable[Event], log: Log) -> dict[int, Event]:

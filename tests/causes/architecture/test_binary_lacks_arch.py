@@ -204,3 +204,11 @@ def test_a_file_that_belongs_to_anybody_names_no_component(judge_report: Judge, 
     log = traceback_in(("vllm/model_executor/layers/layernorm.py", "ops.rms_norm(out, x)"))
     found = finding(judge_report(log, {"cc": "12.0", "binary_archs._C.abi3.so": ["sm_80"]}), CAUSE)
     assert (found.component, found.certainty) == ("vllm", Certainty.LIKELY)
+
+
+def test_an_option_of_vllm_is_not_proposed_to_another_program() -> None:
+    from gpuwhy.investigate import diagnose_log
+
+    log = b"Starting ComfyUI\nUsing xformers attention in VAE\nCUDA error (/__w/xformers/xformers/third_party/flash-attention/hopper/flash_fwd_launch_template.h:175): no kernel image is available for execution on the device\n"
+    found = next(f for f in diagnose_log(log, "report").findings if f.cause == "binary-lacks-arch")
+    assert "--attention-backend" not in {remedy.name for remedy in found.remedies}

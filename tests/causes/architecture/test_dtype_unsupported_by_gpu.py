@@ -105,3 +105,10 @@ def test_cublas_without_bf16(judge_report: Judge, finding: Find) -> None:
     text = "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_SUPPORTED when calling `cublasGemmEx( handle, opa, opb, m, n, k, &falpha, a, CUDA_R_16BF, lda, b, CUDA_R_16BF)`\n"
     assert finding(judge_report(text, {"cc": "7.0"}), "dtype-unsupported-by-gpu").certainty is Certainty.PROVEN
     assert "dtype-unsupported-by-gpu" in [each.cause for each in judge_report(text, {"cc": "9.0"}).ruled_out]
+
+
+def test_a_feature_that_cannot_be_enabled_below_a_generation_is_a_limit_too() -> None:
+    from gpuwhy.investigate import diagnose_log
+
+    log = b"[TensorRT-LLM][ERROR] Assertion failed: FP8 context attention cannot be enabled on Pre-Hopper Arch except Ada. (/src/plugins/attention.cpp:450)\n"
+    assert diagnose_log(log, "report").findings[0].cause == "dtype-unsupported-by-gpu"

@@ -190,3 +190,16 @@ def test_a_paste_of_shell_characters_never_enters_a_command(judge_report: Judge)
 def test_an_exception_of_tvm_s_is_of_the_library_that_compiles(judge_report: Judge, finding: Find) -> None:
     text = "Traceback (most recent call last):\n  File \"/usr/local/lib/python3.12/dist-packages/flashinfer/jit/cpp_ext.py\", line 311, in run_ninja\n    raise error\ntvm.error.InternalError: nvcc fatal   : Unsupported gpu architecture 'compute_103a'\n"
     assert finding(judge_report(text), CAUSE).component == "flashinfer"
+
+
+def test_cmake_s_targets_are_no_way_out_for_a_build_that_asks_torch() -> None:
+    from gpuwhy.investigate import diagnose_log
+
+    log = b"""-- CUDA target architectures: 12.0
+FAILED: CMakeFiles/_moe_C.dir/csrc/moe/align.cu.o
+/opt/cuda-12.6/bin/nvcc -DTORCH_EXTENSION_NAME=_moe_C --generate-code=arch=compute_120,code=[sm_120] -c /build/vllm/csrc/moe/align.cu
+nvcc fatal   : Unsupported gpu architecture 'compute_120'
+  File "/build/vllm/setup.py", line 266, in build_extensions
+"""
+    found = next(f for f in diagnose_log(log, "report").findings if f.cause == "toolkit-too-old-for-arch")
+    assert [(r.kind, r.value) for r in found.remedies] == [("toolkit", ">=12.8")]

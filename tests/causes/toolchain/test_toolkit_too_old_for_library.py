@@ -169,3 +169,27 @@ def test_cmake_names_the_release_it_found_and_the_one_it_wants(judge_report: Jud
     assert ("toolkit", "cuda", ">=12.4") in [
         (r.kind, r.name, r.value) for r in finding(judge_report(text), CAUSE).remedies
     ]
+
+
+@pytest.mark.parametrize(
+    ("line", "since"),
+    [
+        ("AssertionError: NVCC /opt/cuda/bin/nvcc version 12.1 is lower than 12.3", "12.3"),
+        ("RuntimeError: CUDA version (11.6) is older than the required version 11.8", "11.8"),
+        ("RuntimeError: The CUDA toolkit version 12.0 is too old, at least 12.4 is needed to build this", "12.4"),
+    ],
+)
+def test_a_check_that_compares_the_toolkit_with_what_it_asks_for_names_both(
+    line: str, since: str, judge_report: Judge, finding: Find
+) -> None:
+    log = f'Traceback (most recent call last):\n  File "/opt/venv/lib/python3.10/site-packages/deep_gemm/jit/compiler.py", line 56, in get_nvcc_compiler\n{line}\n'
+    found = finding(judge_report(log), CAUSE)
+    assert found.component == "deepgemm"
+    assert ("toolkit", "cuda", f">={since}") in remedies(found)
+
+
+def test_a_toolkit_that_is_not_too_old_in_words_of_a_comparison_is_none() -> None:
+    from gpuwhy.investigate import diagnose_log
+
+    said = b"INFO 10-02 CUDA version 12.8 is newer than 12.4, all features are on\n"
+    assert CAUSE not in [each.cause for each in diagnose_log(said, "report").findings]

@@ -22,6 +22,8 @@ _SWITCHES: dict[str, tuple[tuple[str, str, str, str], ...]] = {
     "deepgemm": (("env", "VLLM_USE_DEEP_GEMM", "0", "Use vLLM's other block-FP8 kernels"),),
     "xformers": (("flag", "--attention-backend", "triton", "Use an attention backend that is compiled on this machine"),),
 }  # fmt: skip
+_WITH_BACKENDS = ("vllm", "sglang", "aphrodite")
+"""Engines that have the option --attention-backend."""
 
 
 def package_of(component: str) -> str:
@@ -36,6 +38,7 @@ def for_extension(case: Case, component: str | None, capability: str | None) -> 
     remedies = [
         Remedy(kind=kind, name=name, value=value, summary=summary, is_sure=component == "lmcache")
         for kind, name, value, summary in _SWITCHES.get(component, ())
+        if name != "--attention-backend" or case.engine in _WITH_BACKENDS or not case.engine
     ]
     package = package_of(component)
     build, hint = _wanted(capability)

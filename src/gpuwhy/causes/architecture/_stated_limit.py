@@ -25,7 +25,7 @@ _ARCH = (
 _LIMIT = (
     r"\b(?:require[sd]?\b|needs?\b|only (?:be )?(?:supports?|supported|available|works?|runs?|implemented|enabled|allowed|compatible|for|on)\b"
     r"|only\b(?=.{0,80}\b(?:is|are) (?:\w{1,20} )?supported\b)|supports? only\b|is only\b|must (?:have|be)\b|at least\b|minimum\b|not (?:\w{1,20} )?(?:supported|implemented|available|compatible)\b"
-    r"|unsupported\b|(?:do(?:es)?(?: not|n't)|cannot|can't) (?:\w{1,20} )?(?:supports?|run|use)\b|no (?:support|implementation|implemented)\b"
+    r"|unsupported\b|(?:do(?:es)?(?: not|n't)|cannot|can't) (?:\w{1,20} )?(?:supports?|run|use)\b|(?:cannot|can't|can not) be (?:enabled|used|run|executed|selected|launched)\b|no (?:support|implementation|implemented)\b"
     r"|or (?:newer|higher|later|above|greater)\b|too old\b|no longer support)"
 )
 STATED_LIMIT = says(

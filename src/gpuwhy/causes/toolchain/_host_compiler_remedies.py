@@ -100,7 +100,7 @@ def for_refused(
         site.toolkit(f">={first}" if first else "newer", f"it accepts {compiler} {installed.partition('.')[0] if installed else 'of this version'}"),
         Remedy(
             kind="env", name="NVCC_PREPEND_FLAGS", value=f"-ccbin {binary}", rank=10,
-            summary="Give nvcc the older compiler whatever the build system passes",
+            summary="Give nvcc the older compiler whatever the build system passes", is_sure=False,
         ),
     )  # fmt: skip
 

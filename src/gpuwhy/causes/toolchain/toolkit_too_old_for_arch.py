@@ -294,6 +294,10 @@ def _variable_naming(refused: RejectedTarget, environment: Environment | Unknown
     return None
 
 
+_OWN_TARGETS = frozenset({"vllm", "sgl-kernel", "sglang", "torch", "torchvision", "torchaudio", "flash-attn", "flashinfer", "xformers", "transformer-engine", "deepgemm"})  # fmt: skip
+"""Their CMake or setup scripts ask torch or themselves for the targets, and leave CMAKE_CUDA_ARCHITECTURES aside."""
+
+
 def _refused_remedies(
     case: Case, refused: RejectedTarget, component: str | None, first: str | None
 ) -> tuple[Remedy, ...]:
@@ -311,7 +315,8 @@ def _refused_remedies(
             risk="medium",
         )
     ]
-    if component is None or component in BUILDS_OF_LLAMA or _is_cmake(case, refused.match):
+    takes_cmakes_targets = component not in _OWN_TARGETS and _is_cmake(case, refused.match)
+    if component is None or component in BUILDS_OF_LLAMA or takes_cmakes_targets:
         remedies.append(
             Remedy(
                 kind="config",

@@ -56,6 +56,8 @@ class _Demand(msgspec.Struct, frozen=True):
             rf"|(?:CUDA|NVCC)(?: toolkit| compiler)?(?: version)? ?(?:>=)? ?v?{_NEED.format('need3')} ?(?:\+|or (?:higher|newer|later|above|greater)|and (?:above|later|newer))(?: is)? ?(?:required|needed)"
             rf"|(?:CUDA|NVCC)(?: compiler| toolkit)? version (?:should|must|needs to|has to) be (?:at least|>=|greater than(?: or equal to)?|newer than) ?v?{_NEED.format('need4')}"
             rf"|CUDA(?:_VERSION|Toolkit_VERSION)? \d{{1,2}}\.\d{{1,2}}\S{{0,8}} (?:must|should|has to) be (?:at least|>=|newer than) ?v?{_NEED.format('need6')}"
+            rf"|\b(?:CUDA|NVCC)(?: toolkit| compiler)?(?: /\S{{1,200}})?(?: version)?:? ?\(?v?(?P<used2>\d{{1,2}}\.\d{{1,2}})[\d.]{{0,8}}\)? is (?:(?:lower|older|less|smaller) than|below) (?:the )?(?:required |minimum |supported ){{0,3}}(?:version )?\(?v?{_NEED.format('need7')}"
+            rf"|\b(?:CUDA|NVCC)(?: toolkit| compiler)?(?: version)?:? ?\(?v?(?P<used3>\d{{1,2}}\.\d{{1,2}})[\d.]{{0,8}}\)? is too old.{{0,60}}?(?:need|require|at least|>=|minimum|use|upgrade to)\w{{0,3}}(?: (?:CUDA|NVCC|version|at least))* ?v?{_NEED.format('need8')}"
             rf"|minimum (?:required )?(?:supported )?(?:CUDA|NVCC)(?: toolkit)? version (?:is|of)? ?{_NEED.format('need5')})",
         ),
         says(
@@ -199,7 +201,8 @@ def _ptx(case: Case) -> _Demand | None:
 def _judged(case: Case, demand: _Demand, tools: Toolkits | Unknown, torch: Torch | Unknown) -> Judgement:
     quoted = case.evidence(demand.match, f"the build asks for {demand.what}")
     resolution = tools.resolved_by(rejected.consumer_near(case, demand.match)) if isinstance(tools, Toolkits) else None
-    used = demand.match.group("used") or (resolution.version if isinstance(resolution, Resolution) else None)
+    stated = next((demand.match.group(name) for name in ("used", "used2", "used3") if demand.match.group(name)), None)
+    used = stated or (resolution.version if isinstance(resolution, Resolution) else None)
     if used is not None and _has(used, demand):
         return RuledOut(f"CUDA {used} has {demand.what}: another nvcc was run", (quoted,))
     newer = _newer_toolkit(tools, demand, used)
@@ -213,7 +216,7 @@ def _judged(case: Case, demand: _Demand, tools: Toolkits | Unknown, torch: Torch
         component=component,
         title=f"{component or 'The library'} asks for {demand.what}; " + (f"CUDA {used} is too old for it" if used else "the nvcc in use does not know it"),
         chain=(
-            Link(f"The build uses CUDA {used}" if used else "The build uses an older toolkit", toolkit_known or (quoted if demand.match.group("used") else inferred("its version is not in the log"))),
+            Link(f"The build uses CUDA {used}" if used else "The build uses an older toolkit", toolkit_known or (quoted if stated else inferred("its version is not in the log"))),
             Link(f"{component or 'The library'} asks for {demand.what}", quoted),
             Link(f"it exists from CUDA {demand.since} on" if demand.since else "this nvcc does not have it", _since_evidence(demand)),
             Link("the compile stops before any code for the GPU is made", quoted),
@@ -400,7 +403,7 @@ def _target_remedies(
         limit = (
             Remedy(kind="config", name="CMAKE_CUDA_ARCHITECTURES", value=value, summary="Build for this GPU only"),
         )
-    elif component not in ("deepgemm", "triton"):
+    elif component not in ("deepgemm", "triton", "sgl-kernel"):  # these choose their targets themselves
         variable = "FLASHINFER_CUDA_ARCH_LIST" if component == "flashinfer" else "TORCH_CUDA_ARCH_LIST"
         limit = (
             Remedy(
