@@ -163,3 +163,35 @@ def test_a_kernel_that_triton_launches_is_its_librarys(judge_report: Judge, find
         "    _chunk_scan_fwd_kernel[grid](\nRuntimeError: Triton Error [CUDA]: an illegal memory access was encountered\n"
     )
     assert finding(judge_report(text), "kernel-illegal-address").component == "mamba-ssm"
+
+
+def _named(judge_report: Judge, text: str) -> list[str]:
+    return [remedy.name for remedy in order(judge_report(text).findings[0].remedies)]
+
+
+def test_a_switch_that_nothing_points_to_is_not_the_first_thing_to_do(judge_report: Judge) -> None:
+    text = "vllm serve m\nINFO 07-01 10:00:00 cuda.py:1] Using Flash Attention backend on V1 engine.\n" + ILLEGAL
+    assert _named(judge_report, text) == ["vllm"]
+
+
+def test_settings_printed_as_off_are_not_to_be_switched_off(judge_report: Judge) -> None:
+    text = (
+        "vllm serve m\nINFO 07-01 10:00:00 core.py:60] Initializing a V1 LLM engine (v0.9.1) with config: model='m', "
+        "speculative_config=None, enable_prefix_caching=False\n" + ILLEGAL
+    )
+    assert _named(judge_report, text) == ["vllm"]
+
+
+def test_an_attention_frame_makes_the_backend_worth_a_try(judge_report: Judge) -> None:
+    text = (
+        "INFO vllm.v1.engine: ready\nTraceback (most recent call last):\n"
+        '  File "/v/site-packages/vllm/v1/attention/backends/flashinfer.py", line 5, in forward\n    prefill_wrapper.run(q)\n'
+        + ILLEGAL
+    )
+    assert _named(judge_report, text) == ["--attention-backend", "vllm"]
+
+
+def test_switches_of_llama_cpp_only_where_the_report_speaks_of_them(judge_report: Judge) -> None:
+    failed = "ggml/src/ggml-cuda/ggml-cuda.cu:75: CUDA error\nCUDA error: an illegal memory access was encountered\n  current device: 0, in function ggml_cuda_mul_mat_id at ggml/src/ggml-cuda/ggml-cuda.cu:2001\n"
+    assert _named(judge_report, "llama-server -m m.gguf -ngl 99\n" + failed) == ["llama.cpp"]
+    assert _named(judge_report, "llama-server -m m.gguf -ngl 99 -fa\n" + failed)[0] == "--flash-attn"

@@ -45,7 +45,7 @@ def test_a_forked_worker(judge_report: Judge) -> None:
 def test_vllm_has_a_variable_for_it(judge_report: Judge) -> None:
     first = judge_report("INFO 03-11 02:02:11 [api_server.py:912] vLLM API server version 0.8.1\n" + VLLM + FORKED).findings[0]  # fmt: skip
     assert (first.cause, first.component) == (CAUSE, "vllm")
-    assert next((r.kind, r.name, r.value) for r in order(first.remedies)) == ("env", "VLLM_WORKER_MULTIPROCESSING_METHOD", "spawn")  # fmt: skip
+    assert next((r.kind, r.name, r.value) for r in order(first.remedies)) == ("env", "VLLM_WORKER_MULTIPROC_METHOD", "spawn")  # fmt: skip
 
 
 def test_a_script_without_a_guard(judge_report: Judge) -> None:
@@ -65,7 +65,7 @@ def test_a_swallowed_one_explains_what_flashinfer_says_of_the_gpu(judge_report: 
     "text",
     [
         "RuntimeError: No CUDA GPUs are available\n",
-        "INFO: We must use the `spawn` multiprocessing start method. Overriding VLLM_WORKER_MULTIPROCESSING_METHOD to 'spawn'.\nRuntimeError: CUDA error: out of memory\n",
+        "INFO: We must use the `spawn` multiprocessing start method. Overriding VLLM_WORKER_MULTIPROC_METHOD to 'spawn'.\nRuntimeError: CUDA error: out of memory\n",
         "huggingface/tokenizers: The current process just got forked, after parallelism has already been used. Disabling parallelism to avoid deadlocks...\n",
     ],
 )

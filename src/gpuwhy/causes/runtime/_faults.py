@@ -28,6 +28,15 @@ _COMPILED_BY_TORCH = re.compile(r"torchinductor_|torch[/\\]_inductor[/\\]")
 _DRAFT = re.compile(r"speculative|draft|eagle|\bmtp\b|nextn|medusa", re.IGNORECASE)
 _PREFIX = re.compile(r"prefix[-_ ]cach|radix[-_ ]cache", re.IGNORECASE)
 _GRAPHS = re.compile(r"cuda_?graph|in replay\b|torch\.compile|inductor", re.IGNORECASE)
+_ATTENTION = re.compile(
+    r"attention|attn|flash_?infer|\bfa[234]\b|flash_?mla|\bmla\b|\bsinks?\b|paged_kv|prefill_wrapper|decode_wrapper",
+    re.IGNORECASE,
+)
+_LLAMA_ATTENTION = re.compile(r"flash[-_ ]?att|fattn|(?<![\w-])-fa\b", re.IGNORECASE)
+_LLAMA_GRAPHS = re.compile(r"cuda_?graph(?!s? ?=)|graph_?(?:launch|instantiate|exec_update)|capturing", re.IGNORECASE)
+_IS_OFF = re.compile(r"[\w.]{1,60}[\"']?\s?[=:]\s?(?:None|False|null|false)\b")
+"""A setting that is printed as switched off; engines print all of theirs at the start."""
+_LOGGED = re.compile(r"^\W{0,3}\d{4}-\d\d-\d\d[ T]|\b(?:INFO|DEBUG|WARNING|ERROR)\b|^\[\d{4}-")
 
 
 def component_of(case: Case, match: Match, experiments: Experiments | Unknown, *, is_synchronous: bool) -> str:
@@ -151,11 +160,15 @@ def remedies_tried(experiments: Experiments | Unknown) -> tuple[Remedy, ...]:
 
 
 def remedies_to_try(case: Case, match: Match, component: str, experiments: Experiments | Unknown) -> tuple[Remedy, ...]:
-    """One switch at a time, what the log names first; then another release of the part. After what was found by trying."""
+    """One switch at a time, of what the log names; then another release of the part. After what was found by trying.
+
+    A switch that nothing points to is no remedy but an experiment, for which ``missing`` asks.
+    """
     found_by_trying = remedies_tried(experiments)
     if found_by_trying:
         return (*found_by_trying, newer(component, rank=3))
-    near = [match.text, *(frame.path + frame.code for frame in match.frames), *(line.text[:1000] for line in case.lines_around(match, 300, 20))]  # fmt: skip
+    shown = [match.text, *(frame.path + frame.code for frame in match.frames)]
+    near = [*shown, *(_IS_OFF.sub("", line.text[:1000]) for line in case.lines_around(match, 300, 20))]
     command = str(case.facts.value("command") or "")
     engine = engine_in_log(case)
     engine = engine if engine in ENGINES else component
@@ -164,6 +177,11 @@ def remedies_to_try(case: Case, match: Match, component: str, experiments: Exper
     def names(pattern: re.Pattern[str]) -> bool:
         return any(pattern.search(text) for text in (command, *near))
 
+    def is_at_work(pattern: re.Pattern[str]) -> bool:
+        """Of what every log mentions at its start only the failure itself, the command and the reporter's words count."""
+        told = (line.text[:600] for line in case.lines_around(match, 60, 30) if not line.level and line.process is None and not _LOGGED.search(line.raw[:200]))  # fmt: skip
+        return any(pattern.search(text) for text in (command, *shown, *told))
+
     draft = {"vllm": "--speculative-config", "sglang": "--speculative-algorithm"}.get(engine)
     if draft and names(_DRAFT):
         found.append(Remedy(kind="flag", name=draft, value="remove", summary="Without the draft model", is_sure=False, rank=1))  # fmt: skip
@@ -171,13 +189,14 @@ def remedies_to_try(case: Case, match: Match, component: str, experiments: Exper
         found.append(Remedy(kind="flag", name="--enable-prefix-caching", value="remove", summary="Without prefix caching", is_sure=False, rank=2))  # fmt: skip
     if engine == "sglang" and names(_PREFIX):
         found.append(Remedy(kind="flag", name="--disable-radix-cache", value="set", summary="Without the prefix cache", is_sure=False, rank=2))  # fmt: skip
-    if engine in BACKEND_FLAG and len(found) < 2:
+    if engine in BACKEND_FLAG and len(found) < 2 and is_at_work(_ATTENTION):
         found.append(Remedy(kind="flag", name=BACKEND_FLAG[engine], value="another", summary="Another attention backend: it tells whether the kernel is one of attention", is_sure=False, rank=3))  # fmt: skip
     if engine == "sglang" and names(_GRAPHS) and len(found) < 2:
         found.append(Remedy(kind="flag", name="--disable-cuda-graph", value="set", summary="Without CUDA graphs", cost="slower", is_sure=False, rank=4))  # fmt: skip
     if engine in ("llama.cpp", "ollama"):
-        found.append(Remedy(kind="env", name="GGML_CUDA_DISABLE_GRAPHS", value="1", summary="Without CUDA graphs: they can replay stale addresses", is_sure=False, rank=2))  # fmt: skip
-        if engine == "llama.cpp":
+        if is_at_work(_LLAMA_GRAPHS):
+            found.append(Remedy(kind="env", name="GGML_CUDA_DISABLE_GRAPHS", value="1", summary="Without CUDA graphs: they can replay stale addresses", is_sure=False, rank=2))  # fmt: skip
+        if engine == "llama.cpp" and is_at_work(_LLAMA_ATTENTION):
             found.append(Remedy(kind="flag", name="--flash-attn", value="off", summary="Without the fused attention kernel", is_sure=False, rank=3))  # fmt: skip
     found.append(newer(component))
     if component in KERNEL_LIBRARIES and engine != component and engine in ENGINES:

@@ -43,7 +43,7 @@ def process_start_method(case: Case) -> Judgement:
       The message names it. What touched CUDA first: everything before the engine is made, imports included; `torch.cuda.is_initialized()`.
 
     What helps
-      spawn: VLLM_WORKER_MULTIPROCESSING_METHOD=spawn, torch.multiprocessing.set_start_method("spawn"); no CUDA call before the engine;
+      spawn: VLLM_WORKER_MULTIPROC_METHOD=spawn, torch.multiprocessing.set_start_method("spawn"); no CUDA call before the engine;
       and the guard around the main part of the script, which spawn needs.
 
     What does not help
@@ -125,7 +125,7 @@ def _remedies(case: Case, match: Match, component: str) -> tuple[Remedy, ...]:
         return (spawn,)
     if case.engine == "vllm":
         variable = Remedy(
-            kind="env", name="VLLM_WORKER_MULTIPROCESSING_METHOD", value="spawn", summary="Let vLLM spawn its workers",
+            kind="env", name="VLLM_WORKER_MULTIPROC_METHOD", value="spawn", summary="Let vLLM spawn its workers",
             limits=("a script that starts the engine needs `if __name__ == \"__main__\":` then",),
         )  # fmt: skip
         return (variable, late, guard) if component == "user-program" else (variable, late)
