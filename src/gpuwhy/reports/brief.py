@@ -18,7 +18,7 @@ from gpuwhy.reports.condition import brief_rows
 from gpuwhy.reports.neutral import plain
 from gpuwhy.reports.remedy_words import change_of
 from gpuwhy.reports.row import Row
-from gpuwhy.reports.sections import begun, marks_of, section, typed_where
+from gpuwhy.reports.sections import begun, begun_act, find_out, marks_of, section, to_find_out_first, typed_where
 
 _QUOTE = 200
 """Columns of a quoted line."""
@@ -98,7 +98,15 @@ def _at(evidence: Evidence) -> str:
 def _first(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
     first = finding.remedies[0]
     where = typed_where(diagnosis)
-    yield from section("What to do first" + (f" ({where})" if where and first.commands else ""))
+    typed = f" ({where})" if where else ""
+    asked = to_find_out_first(diagnosis)
+    if asked is not None:
+        yield from section(f"What to do first{typed}")
+        yield Row(begun_act(find_out(asked)), 2, "answer", 2)
+        yield Row(asked.command, 4, "command")
+    yield from section(
+        ("Then, if that bears it out" if asked else "What to do first") + (typed if first.commands else "")
+    )
     change = change_of(first)
     yield Row(f"{change}{_doubt(first)}", 2, "answer", 2)
     if change != first.summary:
@@ -183,7 +191,7 @@ def _others(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
     if not finding.missing and decides is None:
         return
     unknown = _some([each.key for each in finding.missing] or [decides.key if decides is not None else ""])
-    has_command = decides is not None and bool(decides.command)
+    has_command = decides is not None and bool(decides.command) and to_find_out_first(diagnosis) is None
     yield Row(f"Not known: {unknown}" + ("; the command that decides:" if has_command else ""), hang=2)
     if decides is not None and has_command:
         yield Row(decides.command, 4, "command")

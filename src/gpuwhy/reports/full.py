@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.evidence import Evidence, Place, Standing
-from gpuwhy.model.finding import Finding, Link
+from gpuwhy.model.finding import Finding, Link, Missing
 from gpuwhy.model.remedy import Remedy
 from gpuwhy.reports import memory_chart
 from gpuwhy.reports.condition import condition_rows
 from gpuwhy.reports.fact_words import said
 from gpuwhy.reports.remedy_words import change_of, survival_of
 from gpuwhy.reports.row import Row
-from gpuwhy.reports.sections import MANY, begun, marks_of, section, typed_where
+from gpuwhy.reports.sections import MANY, begun, begun_act, find_out, marks_of, section, to_find_out_first, typed_where
 
 
 def answer_rows(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
@@ -37,7 +37,7 @@ def answer_rows(diagnosis: Diagnosis, finding: Finding) -> Iterator[Row]:
         yield Row("")
         yield from memory_chart.rows(use)
         yield from memory_chart.said_rows(use)
-    yield from _remedies(finding, typed_where(diagnosis))
+    yield from _remedies(finding, typed_where(diagnosis), to_find_out_first(diagnosis))
 
 
 def _link(number: int, link: Link, shown: set[Place | None]) -> Iterator[Row]:
@@ -62,11 +62,18 @@ def quoted(evidence: Evidence, indent: int) -> Iterator[Row]:
         yield Row(f"{place}{quote[:240]}", indent, "quote", 2, evidence.place)
 
 
-def _remedies(finding: Finding, where: str) -> Iterator[Row]:
+def _remedies(finding: Finding, where: str, asked: Missing | None) -> Iterator[Row]:
     if not finding.remedies:
         return
     first, *others = finding.remedies
-    yield from section("What to do first" + (f" ({where})" if where and first.commands else ""))
+    typed = f" ({where})" if where else ""
+    if asked is not None:
+        yield from section(f"What to do first{typed}")
+        yield Row(begun_act(find_out(asked)), 2, "answer", 2)
+        yield Row(asked.command, 7, "command")
+    yield from section(
+        ("Then, if that bears it out" if asked else "What to do first") + (typed if first.commands else "")
+    )
     yield from _remedy(first, "", is_first=True)
     if others:
         yield from section("Other ways, from the smallest change to the largest")

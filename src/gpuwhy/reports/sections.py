@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.evidence import Standing
-from gpuwhy.model.finding import Link
+from gpuwhy.model.finding import Certainty, Link, Missing
 from gpuwhy.remedies import setting_of
 from gpuwhy.reports.row import Row
 
@@ -37,12 +37,32 @@ def typed_where(diagnosis: Diagnosis) -> str:
     return ", ".join(part for part in parts if part)
 
 
+def to_find_out_first(diagnosis: Diagnosis) -> Missing | None:
+    """The fact to get before any remedy is tried: of a mere possibility, where not one remedy is sure to help."""
+    decides = diagnosis.decides
+    if not diagnosis.findings or decides is None or not decides.command:
+        return None
+    first = diagnosis.findings[0]
+    is_open = first.certainty is Certainty.POSSIBLE and decides.key in [each.key for each in first.missing]
+    return decides if is_open and bool(first.remedies) and not first.remedies[0].is_sure else None
+
+
+def find_out(missing: Missing) -> str:
+    """As something to do: ``find out kernel_log: which process the kernel killed, if it did``."""
+    return f"find out {missing.key}" + (f": {missing.why}" if missing.why else "")
+
+
 _BEGUN = re.compile(r"(?:the|a|an|no|it|its|this|one|some|all) ")
 
 
 def begun(statement: str) -> str:
     """A statement as a line of its own begins: a word of ours with a capital, a name of a program as it is written."""
     return statement[0].upper() + statement[1:] if _BEGUN.match(statement) else statement
+
+
+def begun_act(act: str) -> str:
+    """Something to do, as a line of its own begins."""
+    return act[:1].upper() + act[1:]
 
 
 def marks_of(link: Link) -> str:

@@ -26,14 +26,16 @@ _NAMED = 3
 def diagnosis(answer: Diagnosis, detail: Detail) -> str:  # noqa: ARG001
     """``WHERE: CERTAINTY CAUSE (COMPONENT): TITLE; do: CHANGE``, or what is known without a finding."""
     from gpuwhy.reports.remedy_words import change_of
-    from gpuwhy.reports.sections import subject_of
+    from gpuwhy.reports.sections import find_out, subject_of, to_find_out_first
 
     subject = subject_of(answer)
     primary = answer.incident.primary_event
     if answer.findings:
         first = answer.findings[0]
         component = f" ({first.component})" if first.component else ""
-        do = f"; do: {change_of(first.remedies[0])}" if first.remedies else ""
+        asked = to_find_out_first(answer)
+        act = find_out(asked) if asked is not None else change_of(first.remedies[0]) if first.remedies else ""
+        do = f"; do: {act}" if act else ""
         return _line(f"{subject}: {first.certainty.value} {first.cause}{component}: {first.title}{do}")
     if answer.waiting is not None:
         return _line(f"{subject}: {answer.waiting.state}: {answer.waiting.headline}")

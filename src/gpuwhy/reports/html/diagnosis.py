@@ -25,6 +25,7 @@ from gpuwhy.reports.html.page import written
 from gpuwhy.reports.html.remedy import Step, step_of
 from gpuwhy.reports.html.timeline import timeline_of
 from gpuwhy.reports.interface import Detail
+from gpuwhy.reports.sections import to_find_out_first
 
 MOST_FACTS = 400
 LONGEST_FACT = 400
@@ -79,6 +80,7 @@ def render(diagnosis: Diagnosis, detail: Detail) -> str:
         "pictures": pictures(finding.chain) if finding is not None else (),
         "links": tuple(reversed(tuple(enumerate(finding.chain, 1)))) if finding is not None else (),
         "steps": steps_of(finding) if finding is not None else (),
+        "asked": to_find_out_first(diagnosis),
         "memory": tuple(map(drawn, finding.memory)) if finding is not None else (),
         "typed_where": _typed_where(diagnosis),
         "primary": diagnosis.incident.primary_event if diagnosis.incident.is_failure else None,
