@@ -6,9 +6,11 @@ import msgspec
 
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.finding import Finding
+from gpuwhy.model.incident import Incident
 from gpuwhy.remedies.applicability import applicable
 from gpuwhy.remedies.circumstances import Circumstances, circumstances_of
 from gpuwhy.remedies.ordering import order
+from gpuwhy.remedies.proving import started_again
 from gpuwhy.remedies.setting import Setting, setting_of
 from gpuwhy.remedies.writing import written_for
 
@@ -21,14 +23,18 @@ def prescribe(diagnosis: Diagnosis, setting: Setting | None = None) -> Diagnosis
     """
     place = setting or setting_of(diagnosis)
     known = circumstances_of(diagnosis, place)
-    return msgspec.structs.replace(diagnosis, findings=tuple(_prescribed(f, place, known) for f in diagnosis.findings))
+    return msgspec.structs.replace(
+        diagnosis, findings=tuple(_prescribed(f, place, known, diagnosis.incident) for f in diagnosis.findings)
+    )
 
 
-def _prescribed(finding: Finding, setting: Setting, known: Circumstances) -> Finding:
+def _prescribed(finding: Finding, setting: Setting, known: Circumstances, incident: Incident) -> Finding:
     kept, dropped = applicable(finding.remedies, known)
     told = {each.what for each in finding.not_remedies}
+    written = [written_for(remedy, setting) for remedy in order(kept)]
+    proof = started_again(finding, incident, setting)
     return msgspec.structs.replace(
         finding,
-        remedies=tuple(written_for(remedy, setting) for remedy in order(kept)),
+        remedies=tuple(each if each.check else msgspec.structs.replace(each, check=proof) for each in written),
         not_remedies=(*finding.not_remedies, *(each for each in dropped if each.what not in told)),
     )
