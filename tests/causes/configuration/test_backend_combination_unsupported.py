@@ -182,3 +182,11 @@ def test_a_format_that_the_backends_of_this_gpu_refuse_is_a_combination(judge_re
 def test_backends_that_all_want_another_gpu_are_no_combination(judge_report: Judge) -> None:
     causes = [found.cause for found in judge_report(SELECTED % "compute capability not supported").findings]
     assert "backend-combination-unsupported" not in causes
+
+
+def test_what_the_message_proposes_is_not_given_up(judge_report: Judge, finding: Find) -> None:
+    text = "ValueError: Prequant BitsAndBytes models with TP is not supported.Please try with PP.\n"
+    found = finding(judge_report("vllm serve m --tensor-parallel-size 2\n" + text), ID)
+    names = [remedy.name for remedy in found.remedies]
+    assert names[0] == "--tensor-parallel-size"
+    assert "--pipeline-parallel-size" not in names

@@ -68,7 +68,14 @@ def test_the_sentence_is_quoted_and_the_release_that_knows_the_model_is_computed
 
 def test_an_engine_that_lacks_the_class_is_upgraded_itself(judge_report: Judge, finding: Find) -> None:
     found = finding(judge_report(LISTED), ID)
-    assert found.remedies[0].value == ">=0.11.0"
+    assert [(remedy.kind, remedy.name, remedy.value) for remedy in found.remedies] == [("package", "vllm", ">=0.11.0")]
+
+
+def test_the_generic_implementation_is_worth_a_try_where_no_release_is_known_to_have_the_class(
+    judge_report: Judge, finding: Find
+) -> None:
+    text = "ValueError: Model architectures ['QuiteUnheardOfForCausalLM'] are not supported for now. Supported architectures: dict_keys(['LlamaForCausalLM'])\n"
+    found = finding(judge_report("vllm serve m\n" + text), ID)
     assert "--model-impl" in [remedy.name for remedy in found.remedies]
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from gpuwhy.diagnosis import Judgement
 from gpuwhy.model.finding import Finding
+from gpuwhy.remedies.ordering import order
 
 Judge = Callable[..., Judgement]
 Find = Callable[[Judgement, str], Finding]
@@ -152,3 +153,10 @@ def test_an_assertion_without_words_is_read_by_its_statement(judge_report: Judge
 )
 def test_a_method_without_kernels_for_a_kind_of_layer(judge_report: Judge, text: str) -> None:
     assert judge_report(text).findings[0].cause == "quantization-unsupported"
+
+
+def test_a_method_that_the_release_does_not_know_yet_asks_for_a_release(judge_report: Judge) -> None:
+    text = "  Value error, Unknown quantization method: mxfp4. Must be one of ['awq', 'fp8', 'gguf'].\n"
+    first = judge_report("vllm serve m\n" + text).findings[0]
+    remedy = order(first.remedies)[0]
+    assert (first.cause, remedy.kind, remedy.name, remedy.value) == (ID, "package", "vllm", "newer")

@@ -165,3 +165,11 @@ def test_gloos_fall_back_harms_nobody_until_something_fails(judge_report: Judge,
         "RuntimeError: Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error\n"
     )
     assert finding(judge_report(FALL_BACK + failed), "bootstrap-network")
+
+
+def test_the_program_s_own_line_is_cited_and_not_the_title(judge_report: Judge, finding: Find) -> None:
+    error = (
+        "RuntimeError: Gloo connectFullMesh failed with [../third_party/gloo/gloo/transport/tcp/pair.cc:144] no error"
+    )
+    text = f"[Bug] two nodes fail with Gloo connectFullMesh failed\n\nTraceback (most recent call last):\n{error}\n"
+    assert finding(judge_report(text), "bootstrap-network").evidence[0].quote == error

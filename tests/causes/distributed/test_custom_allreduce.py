@@ -117,3 +117,9 @@ def test_the_frames_of_a_library_name_it(judge_report: Judge, finding: Find) -> 
 def test_tensorrt_llms_exchange_of_handles(judge_report: Judge, finding: Find) -> None:
     report = "[TensorRT-LLM][ERROR] CUDA runtime error in cudaIpcOpenMemHandle(reinterpret_cast<void**>(&foreignPtr), handle, cudaIpcMemLazyEnablePeerAccess): peer access is not supported between these two devices\n"
     assert finding(judge_report(report), "custom-allreduce").component == "tensorrt-llm"
+
+
+def test_the_check_in_another_file_of_the_all_reduce(judge_report: Judge, finding: Find) -> None:
+    line = "Failed: Cuda error /s/sgl-kernel/csrc/trt_reduce_internal.cuh:186 'peer mapping resources exhausted'"
+    found = finding(judge_report(line + "\nWorks with --disable-custom-all-reduce\n"), "custom-allreduce")
+    assert found.evidence[0].quote == line

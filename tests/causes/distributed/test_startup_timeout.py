@@ -135,3 +135,15 @@ def test_an_announced_autotuning_is_the_earliest_sign(judge_report: Judge, findi
     found = finding(judge_report(tuning + WATCHDOG), "startup-timeout")
     assert "Autotuning process starts" in found.evidence[0].quote
     assert found.component == "flashinfer"
+
+
+def test_the_barrier_that_expires_is_no_rank_that_died(judge_report: Judge) -> None:
+    barrier = "Traceback (most recent call last):\nRuntimeError: Rank 0 failed to pass monitoredBarrier in 300000 ms\n\nThe above exception was the direct cause of the following exception:\n\n"
+    assert (
+        judge_report(barrier + "Traceback (most recent call last):\n" + LOADING).findings[0].cause == "startup-timeout"
+    )
+
+
+def test_a_connection_that_waits_for_a_rank_that_still_loads(judge_report: Judge) -> None:
+    text = "Loading safetensors checkpoint shards:  61% Completed | 99/163 [27:40<18:20, 17.20s/it]\nRuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out waiting 1800000ms for recv operation to complete\n"
+    assert judge_report(text).findings[0].cause == "startup-timeout"

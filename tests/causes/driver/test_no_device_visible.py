@@ -151,3 +151,11 @@ def test_what_torch_told_of_cuda_before_is_the_lead(judge_report: Judge, error: 
     assert causes
     assert CAUSE not in causes
     assert "container-gpu-not-passed" not in causes
+
+
+def test_gpus_are_counted_from_zero_in_a_container_that_was_given_some(judge_report: Judge) -> None:
+    start = "docker run --gpus '\"device=4,5\"' -e CUDA_VISIBLE_DEVICES={} lmsysorg/sglang:latest python3 -m sglang.launch_server\n"
+    error = "RuntimeError: No CUDA GPUs are available\n"
+    first = judge_report(start.format("4,5") + error).findings[0]
+    assert (first.cause, first.certainty, first.remedies[0].value) == (CAUSE, Certainty.LIKELY, "existing indices")
+    assert judge_report(start.format("0,1") + error).findings[0].certainty is Certainty.POSSIBLE

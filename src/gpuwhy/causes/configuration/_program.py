@@ -154,7 +154,12 @@ def option_in_use(
 
 
 def in_event(match: Match) -> bool:
-    """Whether the line belongs to something that failed."""
+    """Whether the line belongs to something that failed.
+
+    Pydantic's line of a validation error is often all that is pasted of it; nothing else begins so.
+    """
+    if match.text.startswith(("Value error, ", "Assertion failed, ")):
+        return True
     return match.event is not None and match.event.kind in ("exception", "crash", "build", "death")
 
 

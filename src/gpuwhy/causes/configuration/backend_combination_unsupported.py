@@ -328,7 +328,7 @@ def _remedies(case: Case, clash: Clash, engine: str) -> tuple[Remedy, ...]:
     if clash.requires:
         for feature in clash.features:
             chosen += features.with_(feature, engine or "llama.cpp", rank=0)
-    for number, feature in enumerate(clash.features[:3]):
+    for number, feature in enumerate(_given_up(clash)[:3]):
         chosen += features.without(
             feature,
             engine or ("llama.cpp" if clash.match.text.startswith("llama_") else "vllm"),
@@ -347,6 +347,20 @@ def _remedies(case: Case, clash: Clash, engine: str) -> tuple[Remedy, ...]:
             summary=f"Some pairs work in a later release of {who}",
         ),
     )
+
+
+_SUGGESTED = re.compile(
+    r"(?i)\b(?:please|instead,?|consider) (?:try |use |using |switch(?:ing)? )(?:with |to )?(?P<what>[^.\n]{2,60})"
+)
+
+
+def _given_up(clash: Clash) -> list[Feature]:
+    """What can be left out: not what the message proposes; the weights' own format last, which is no option of the start."""
+    proposed = [f.name for found in _SUGGESTED.finditer(clash.match.text[:1600]) for f in features.features_in(found["what"])]  # fmt: skip
+    rest = _SUGGESTED.sub("", clash.match.text[:1600])
+    still = [feature.name for feature in features.features_in(rest)]
+    kept = [f for f in clash.features if f.name not in proposed or f.name in still]
+    return sorted(kept or clash.features, key=lambda feature: feature.name == "quantization")
 
 
 def _of_capture(clash: Clash, engine: str) -> tuple[Remedy, ...]:

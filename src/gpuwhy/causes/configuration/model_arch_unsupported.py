@@ -303,7 +303,7 @@ def _remedies(case: Case, sought: Sought, first: str | None) -> tuple[Remedy, ..
     if who == "transformers" and engine in program.PYTHON_ENGINES:
         own = architectures.first_release(engine, sought.name)
         remedies.append(Remedy(kind="package", name=engine, value=f">={own}" if own else "newer", rank=1, summary=f"{engine} needs the class as well, and pins transformers: upgrade {engine}{f' to {own} or newer' if own else ''}"))  # fmt: skip
-    elif engine in ("vllm", "sglang") and sought.match.sign == _ENGINE.name:
+    elif engine in ("vllm", "sglang") and sought.match.sign == _ENGINE.name and first is None:
         remedies.append(Remedy(kind="flag", name="--model-impl", value="transformers", rank=1, is_sure=False, summary="Run the model by its implementation in transformers, where that is of the compatible kind", cost="slower"))  # fmt: skip
         remedies.append(Remedy(kind="package", name="transformers", value="newer", rank=2, is_sure=False, summary="The generic implementation needs a transformers that knows the model"))  # fmt: skip
     if who in ("ollama", "llama.cpp", "koboldcpp"):

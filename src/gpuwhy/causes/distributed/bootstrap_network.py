@@ -12,7 +12,7 @@ from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed import _interfaces
 from gpuwhy.causes.distributed._hang_order import Order, order
 from gpuwhy.causes.distributed._interfaces import LOCAL_ONLY, Choice
-from gpuwhy.causes.distributed._log_lines import Seen, is_before, of
+from gpuwhy.causes.distributed._log_lines import Seen, first, is_before, of
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -26,6 +26,8 @@ _BLOCKS = re.compile(r"(?i)\b(?:drop\w{0,4}|reject\w{0,3}|block\w{0,3}|den(?:y|i
 _OPEN = re.compile(r"(?i)^\s*(?:none|off|inactive|disabled|no (?:rules|firewall)|accept\w*|open\b|not running)")
 _SAYS_NOTHING = re.compile(r"hostname of the client socket cannot be retrieved|Address family not supported by protocol|retrying|will retry|closed by (?:remote )?peer|reset by peer|Broken pipe", re.IGNORECASE)  # fmt: skip
 
+_HAD_MET = re.compile(r"unbound_buffer\.cc:\d{1,5}\] Timed out waiting \d{1,12}ms for (?:recv|send) operation")
+_LOADS = re.compile(r"Loading (?:safetensors|pt) checkpoint shards:\s{0,3}\d{1,3}%|load weight begin|shards:\s{0,3}\d{1,2}%", re.IGNORECASE)  # fmt: skip
 
 _REASON = re.compile(r"NCCL WARN (?!Call to bind failed)|Cuda failure|Message truncated|Duplicate GPU", re.IGNORECASE)
 """NCCL says itself why; `NCCL WARN` comes before every internal error that has a reason in the log."""
@@ -222,17 +224,22 @@ def _has_reason(case: Case, failed: Match) -> bool:
 
 def _of_ranks(case: Case, kind: str, signs: tuple[str, ...]) -> Lead | None:
     """The earliest failing line of these signs; what comes after the failure of a process is its echo."""
-    candidates: list[Lead] = []
+    candidates: list[tuple[int, bool, Lead]] = []
     for match in sorted(case.all(*signs), key=lambda m: m.line.number):
         if match.is_code or _SAYS_NOTHING.search(match.text[:1600]) or not _is_of_ranks(case, match):
             continue
+        if _HAD_MET.search(match.text[:1600]) and first(case, _LOADS, ("oading", "shards", "load weight")) is not None:
+            continue  # a connection that was made waits for a rank that still loads: startup-timeout
         if _follows_a_failure(case, match):
             continue
         certainty, strength = _weight(match)
         local = LOCAL_ONLY.search(match.text[:1600]) is not None
         name = "address" if local and kind == "route" else kind
-        candidates.append(Lead(of(match), name, certainty, strength, _library(case, match)))
-    return max(candidates, key=lambda lead: lead.strength, default=None)
+        is_programs_own = match.event is not None and match.event.is_fatal  # a reporter's title quotes it as well
+        candidates.append(
+            (strength, is_programs_own, Lead(of(match), name, certainty, strength, _library(case, match)))
+        )
+    return max(candidates, key=lambda each: each[:2])[2] if candidates else None
 
 
 def _weight(match: Match) -> tuple[Certainty, int]:

@@ -36,8 +36,8 @@ _REFUSED_POINTER = re.compile(
     signs=[
         says(
             "in-kernel-file",
-            ("custom_all_reduce.cu", "customallreducekernels", "custom_allreduce.cu", "quick_all_reduce.cu", "custom_ar.cu", "trtllm_allreduce"),
-            r"(?:Cuda|CUDA)(?: runtime)? (?:error|failure).{0,200}(?:custom_all_?reduce|customAllReduceKernels|quick_all_reduce|trtllm_allreduce)\S{0,40}.{0,10}'?(?P<what>[\w ]{0,60})"
+            ("custom_all_reduce.cu", "customallreducekernels", "custom_allreduce.cu", "quick_all_reduce.cu", "custom_ar.cu", "trtllm_allreduce", "reduce_internal.cu", "peer mapping resources exhausted"),
+            r"(?:Cuda|CUDA)(?: runtime)? (?:error|failure).{0,200}(?:custom_all_?reduce|customAllReduceKernels|quick_all_reduce|trtllm_allreduce|reduce_internal)\S{0,40}.{0,10}'?(?P<what>[\w ]{0,60})"
             r"|(?:custom_all_?reduce|customAllReduceKernels|quick_all_reduce|trtllm_allreduce)\w{0,20}\.(?:cuh?|cpp|h)\b.{0,160}(?:error|failed|invalid|not supported|illegal)",
         ),
         says(

@@ -93,8 +93,8 @@ class Wait(msgspec.Struct, frozen=True):
         ),
         says(
             "store-wait",
-            ("waiting for clients", "wait timeout after", "store->get", "socket timeout", "monitoredbarrier", "clients joined"),
-            r"Timed out after \d{1,6} seconds waiting for clients|wait timeout after \d{1,9}\s?ms, keys: \S{0,200}|store->get\('[^']{0,80}'\) got error.{0,40}(?:Socket Timeout|[Ww]ait timeout|timed out)|failed to pass monitoredBarrier",
+            ("waiting for clients", "wait timeout after", "store->get", "socket timeout", "monitoredbarrier", "clients joined", "unbound_buffer"),
+            r"Timed out after \d{1,6} seconds waiting for clients|wait timeout after \d{1,9}\s?ms, keys: \S{0,200}|store->get\('[^']{0,80}'\) got error.{0,40}(?:Socket Timeout|[Ww]ait timeout|timed out)|failed to pass monitoredBarrier|unbound_buffer\.cc:\d{1,5}\] Timed out waiting \d{1,12}ms for (?:recv|send) operation",
         ),
         says(
             "dispatch-wait",
@@ -251,7 +251,7 @@ def _died(case: Case, wait: Wait) -> Judgement:
             continue
         if wait.match is not None and wait.match.event is not None and event.id == wait.match.event.id:
             continue
-        if re.search(r"(?i)time[d-]? ?out|DistStoreError|DistBackendError|NCCL", event.text[:2000]):
+        if re.search(r"(?i)time[d-]? ?out|monitoredBarrier|DistStoreError|DistBackendError|NCCL", event.text[:2000]):
             continue
         return RuledOut("a rank had failed before the wait ended", (Evidence("an earlier failure", event.text.splitlines()[0][:400], event.place),))  # fmt: skip
     log = case.fact("kernel_log")

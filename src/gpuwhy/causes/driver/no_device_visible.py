@@ -167,7 +167,8 @@ class Variable(Struct, frozen=True):
 
 
 def _seen(case: Case, environment: Environment | Unknown, gpus: Gpus | Unknown) -> Variable:
-    count = len(gpus.devices) if isinstance(gpus, Gpus) and len(gpus.devices) > 0 and isinstance(case.fact("gpus"), Fact) else None  # fmt: skip
+    listed = len(gpus.devices) if isinstance(gpus, Gpus) and len(gpus.devices) > 0 and isinstance(case.fact("gpus"), Fact) else None  # fmt: skip
+    count = _given_to_container(case) or listed
     if isinstance(environment, Environment):
         value = environment.get(_VARIABLE)
         if not isinstance(value, Unknown):
@@ -180,6 +181,18 @@ def _seen(case: Case, environment: Environment | Unknown, gpus: Gpus | Unknown) 
             if value or found["quote"]:
                 return Variable(True, value, place.quoted(name, line, "the variable as the text shows it"), _beyond(value, count))  # fmt: skip
     return Variable(False, None, None, None)
+
+
+_GIVEN = re.compile(r"--gpus[= ]\s?['\"\\]{0,4}device=(?P<devices>[\w-]{1,60}(?:,[\w-]{1,60}){0,15})")
+
+
+def _given_to_container(case: Case) -> int | None:
+    """How many GPUs the start of the container names. Inside they count from 0, whatever their numbers are on the host."""
+    for _, line in place.lines(case):
+        found = _GIVEN.search(line.text[: place.LONGEST]) if "device=" in line.text else None
+        if found is not None:
+            return len(found["devices"].split(","))
+    return None
 
 
 def _beyond(value: str | None, count: int | None) -> str | None:
