@@ -33,10 +33,11 @@ def started_again(finding: Finding, incident: Incident, setting: Setting) -> tup
 
 
 def _line_of(finding: Finding, incident: Incident) -> str:
-    """What the program printed when it failed of this: the first line of the first event that ended something, on one line."""
+    """What the program printed when it failed of this: the first line of what began it, cut to be read."""
     explained = [event for event in incident.events if event.id in finding.explains]
-    told = next((event for event in explained if event.is_fatal and not event.is_echo), None)
-    event: Event | None = told or next(iter(explained), incident.primary_event)
+    fatal = [event for event in explained if event.is_fatal and not event.is_echo]
+    began = [event for event in explained if event.id == incident.primary]
+    event: Event | None = next(iter([*began, *fatal, *explained]), incident.primary_event)
     if event is None:
         return ""
     text = "".join(each if each.isprintable() else " " for each in event.text.strip().partition("\n")[0])
