@@ -183,3 +183,26 @@ def test_a_connector_of_another_release(judge_report: Judge, finding: Find) -> N
         "    return self._lmcache_engine.get_finished(finished_req_ids)\nAttributeError: 'LMCacheConnectorV1Impl' object has no attribute 'get_finished'\n"
     )
     assert finding(judge_report(text), "api-drift").component == "lmcache"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "pydantic.errors.PydanticUserError: `const` is removed, use `Literal` instead",
+        "pydantic.errors.PydanticUserError: `regex` is removed. use `pattern` instead",
+        "pydantic.errors.PydanticImportError: `BaseSettings` has been moved to the `pydantic-settings` package. See https://docs.pydantic.dev/2.5/migration/",
+        "pydantic.errors.PydanticUserError: If you use `@root_validator` with pre=False (the default) you MUST specify `skip_on_failure=True`.",
+        "pydantic.errors.PydanticUserError: A non-annotated attribute was detected: `dtype = <class 'str'>`. All model fields require a type annotation",
+        "TypeError: To define root models, use `pydantic.RootModel` rather than a field called '__root__'",
+    ],
+)
+def test_what_was_written_for_the_first_pydantic(error: str, judge_report: Judge, finding: Find) -> None:
+    log = traceback(
+        error,
+        (f"{SITE}/chromadb/config.py", "<module>", "class Settings(BaseSettings):"),
+        (f"{SITE}/pydantic/fields.py", "Field", "raise PydanticUserError("),
+    )
+    found = finding(judge_report(log), CAUSE)
+    assert found.component == "pydantic"
+    assert ("package", "pydantic", "<2") in remedies(found)
+    assert found.certainty is Certainty.LIKELY

@@ -58,3 +58,37 @@ def test_two_toolkits_that_cmake_mixes(judge_report: Judge, finding: Find) -> No
     found = finding(judge_report(text), CAUSE)
     assert found.evidence[0].quote.startswith("FindCUDA says")
     assert "/usr/local/cuda-12.1" in [remedy.value for remedy in found.remedies]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "torch 2.9.0+cu128, and /usr/local/cuda-12.8 is installed too",
+        "CUDA 12.8 is also installed at `/usr/local/cuda-12.8`, next to 13.0.",
+        "/usr/local/cuda-12.8 exists",
+    ],
+)
+def test_a_suitable_toolkit_that_the_reporter_tells_of(told: str, judge_report: Judge) -> None:
+    text = (
+        f"{told}\n\nRuntimeError:\nThe detected CUDA version (13.0) mismatches the version that was used to compile\n"
+        "PyTorch (12.8). Please make sure to use the same CUDA versions.\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, first.certainty) == (CAUSE, Certainty.LIKELY)
+    assert (first.remedies[0].name, first.remedies[0].value) == ("CUDA_HOME", "/usr/local/cuda-12.8")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "/usr/local/cuda-12.8 is not installed",
+        "/usr/local/cuda-12.8 is missing",
+        "12.8 was not installed in /usr/local/cuda-12.8",
+    ],
+)
+def test_a_toolkit_that_is_told_to_be_absent_is_none(told: str, judge_report: Judge) -> None:
+    text = (
+        f"{told}\n\nRuntimeError:\nThe detected CUDA version (13.0) mismatches the version that was used to compile\n"
+        "PyTorch (12.8). Please make sure to use the same CUDA versions.\n"
+    )
+    assert judge_report(text).findings[0].cause == "toolkit-torch-mismatch"

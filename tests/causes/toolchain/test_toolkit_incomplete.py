@@ -132,3 +132,12 @@ def test_nvcc_without_its_own_library(judge_report: Judge, finding: Find) -> Non
     judgement = judge_report(text)
     assert "libnvvm.so.4" in finding(judgement, CAUSE).title
     assert "library-missing" not in [found.cause for found in judgement.findings]
+
+
+@pytest.mark.parametrize(("builder", "variable"), [("transformer-engine-torch", "CUDNN_PATH"), ("apex", "CPATH")])
+def test_the_headers_of_cudnn_that_came_with_torch_are_tried_before_anything_is_installed(
+    builder: str, variable: str, judge_report: Judge, finding: Find
+) -> None:
+    text = f"/tmp/pip-install/{builder}/csrc/cudnn_utils.h:10:10: fatal error: cudnn.h: No such file or directory\n"
+    found = finding(judge_report(text), "toolkit-incomplete")
+    assert [(r.kind, r.name) for r in found.remedies][:2] == [("env", variable), ("system-package", "libcudnn9-dev")]

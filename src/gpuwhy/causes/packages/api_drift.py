@@ -78,6 +78,12 @@ _NOT_AN_API = frozenset({"common_ops", "transformers_modules", "intel_extension_
             r"|(?:ImportError|AttributeError|RuntimeError|PydanticImportError): [`']?(?P<name2>[\w.:]{3,100})[`']? has been removed(?: (?:in|from) (?:version |V)?(?P<release2>\d[\w.]{0,10}))?"
             r"|(?P<scripts>Dataset scripts) are no longer supported, but found",
         ),
+        says(
+            "pydantic-of-before",
+            ("pydantic", "is removed", "non-annotated attribute", "root_validator", "__root__", "__modify_schema__"),
+            r"Pydantic(?:User|Import)Error: (?:`(?P<name>\w{1,40})` (?:is removed[,.] use|has been moved to the `pydantic-settings`)|If you use `@(?P<name2>root_validator)` with pre=False|A (?P<name3>non-annotated attribute) was detected|The `(?P<name4>__\w{1,40}__)` method is not supported in Pydantic v2)"
+            r"|TypeError: To define root models, use `pydantic\.RootModel` rather than a field called '(?P<name5>__root__)'",
+        ),
     ],
 )  # fmt: skip
 def api_drift(case: Case) -> Judgement:
@@ -107,7 +113,16 @@ def api_drift(case: Case) -> Judgement:
       package-conflict (a version check says it in words), import-shadowed (the module that answered is a file or folder of
       your own), abi-mismatch (a compiled part; undefined symbol), model-arch-unsupported.
     """
-    for read in (_cannot_import, _module_attribute, _was_removed, _no_module, _operator, _argument, _attribute):
+    for read in (
+        _cannot_import,
+        _module_attribute,
+        _was_removed,
+        _for_first_pydantic,
+        _no_module,
+        _operator,
+        _argument,
+        _attribute,
+    ):
         drift = read(case)
         if drift is not None:
             return _verdict(case, drift)
@@ -189,6 +204,17 @@ def _was_removed(case: Case) -> Drift | None:
             continue
         change = change_of("numpy" if provider == "numpy" else package, name.rpartition(".")[2])
         return Drift(match, name, asking(case, match, provider), Certainty.PROVEN, 80, change)
+    return None
+
+
+def _for_first_pydantic(case: Case) -> Drift | None:
+    """pydantic 2 tells in its own words what was written for pydantic 1."""
+    for match in _own(case, "pydantic-of-before"):
+        if match.event is None or match.event.kind == "warning":
+            continue
+        name = next((value for group, value in match.groups.items() if group.startswith("name")), "")
+        change = ApiChange("pydantic", "", name, gone=True, release="2")
+        return Drift(match, name, asking(case, match, "pydantic"), Certainty.LIKELY, 78, change)
     return None
 
 

@@ -12,6 +12,7 @@ from gpuwhy.causes._signs import says
 from gpuwhy.causes.toolchain import _build_site as site
 from gpuwhy.causes.toolchain import _toolkit_files as files
 from gpuwhy.causes.toolchain._rejected_target import consumer_near
+from gpuwhy.knowledge.components import BUILDS_OF_LLAMA
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
@@ -198,7 +199,7 @@ def _verdict(case: Case, part: _Part, used: str | None) -> Verdict:
         explains=site.explained_by(case, part.match),
         missing=_what_decides(case, part, used),
         rivals=_rivals(part, shows_nvcc),
-        remedies=_remedies(case, part, used),
+        remedies=_remedies(case, part, used, component),
         not_remedies=(
             NotARemedy(
                 f"the run-time package ({part.package.replace('-dev', '')} without -dev)",
@@ -244,13 +245,14 @@ def _what_decides(case: Case, part: _Part, used: str | None) -> tuple[Missing, .
     return tuple(m for m in asked if m is not None)
 
 
-def _remedies(case: Case, part: _Part, used: str | None) -> tuple[Remedy, ...]:
+def _remedies(case: Case, part: _Part, used: str | None, component: str | None) -> tuple[Remedy, ...]:
     is_separate = part.package in ("libcudnn9-dev", "libnccl-dev")
     suffix = "" if is_separate else files.release_suffix(used)
     name = part.package + suffix
     named = name if suffix or is_separate else f"{name}-<major>-<minor> of the release of nvcc"
     elsewhere = f"RHEL: {part.package.replace('-dev', '-devel')}{suffix}; conda: {part.package} of the nvidia channel"
     return (
+        *(_of_torchs_packages(part, component) if is_separate else ()),
         Remedy(
             kind="system-package",
             name=name,
@@ -263,6 +265,26 @@ def _remedies(case: Case, part: _Part, used: str | None) -> tuple[Remedy, ...]:
         ),
         *site.devel_image(case, part.match, "it holds every header and library of the toolkit"),
         *(() if is_separate else (_whole_toolkit(used),)),
+    )
+
+
+def _of_torchs_packages(part: _Part, component: str | None) -> tuple[Remedy, ...]:
+    """torch's wheels bring cuDNN and NCCL with their headers, in a folder that no compiler looks into by itself."""
+    if part.kind != "header" or component in BUILDS_OF_LLAMA or component in ("onnxruntime", "ctranslate2"):
+        return ()
+    library = "cudnn" if "cudnn" in part.package else "nccl"
+    is_asked = component == "transformer-engine" and library == "cudnn"
+    folder = f"site-packages/nvidia/{library}"
+    return (
+        Remedy(
+            kind="env",
+            name="CUDNN_PATH" if is_asked else "CPATH",
+            value=folder if is_asked else f"{folder}/include",
+            summary=f"Point the build at the {part.name} that came with torch's pip packages ({folder}/include)",
+            check=(f"python -c 'import nvidia.{library} as n; print(n.__path__[0])'",),
+            limits=("a torch of conda or of NVIDIA's image has its headers elsewhere",),
+            is_sure=False,
+        ),
     )
 
 

@@ -57,6 +57,11 @@ _NVCC_PATH = r"(?P<path>[^\s'\"`]{0,200}/bin/(?:nvcc|ptxas|cicc)(?:/[^\s'\"`]{1,
             r"detected CUDA version \(?(?P<nvcc>[\d.]+|%s)\)? mismatches the version",
         ),
         says("mismatch-versions", "mismatches the version", r"'(?P<nvcc>\d+\.\d+)', '(?P<torch>\d+\.\d+)'"),
+        says(
+            "torch-of-mismatch",
+            "please make sure to use the same cuda",
+            r"PyTorch \((?P<torch>\d{1,2}\.\d)\)\. Please make sure",
+        ),
         says("nvcc-unknown-option", "unknown option", r"nvcc fatal\s*: Unknown option ['\"`]?(?P<option>[\w=-]+)"),
         says(
             "headers-of-another-toolkit",
@@ -335,7 +340,7 @@ def _suits(case: Case, lead: Match, version: str, torch: Torch | Unknown) -> boo
     if lead.sign in ("nvcc-torch-mismatch", "mismatch-versions"):
         wanted = lead.group("torch") or (torch.cuda if isinstance(torch, Torch) else None)
         if wanted is None:
-            stated = case.found("mismatch-versions")
+            stated = case.found("mismatch-versions", "torch-of-mismatch")
             wanted = stated.group("torch") if stated else None
         return wanted is not None and version.partition(".")[0] == wanted.partition(".")[0]
     if lead.sign == "nvcc-unknown-option":
@@ -397,7 +402,7 @@ def _listed(case: Case, lead: Match, listed: ListedToolkit) -> Verdict:
         missing=tuple(m for m in (case.missing("other_toolkits", f"whether {listed.root} holds an nvcc"), case.missing("cuda_home", "what the variable names in the failing process")) if m),
         rivals=("toolkit-missing",),
         remedies=(*_cmake_choice(lead, listed.root), _cuda_home(listed.root, f"CUDA {listed.version}"), *_cache_after(component)),
-        strength=76,
+        strength=90 if lead.sign in _MISMATCHES else 76,
     )  # fmt: skip
 
 
