@@ -207,3 +207,14 @@ def test_no_fraction_answers_a_comparison_of_gpus(judge_report: Judge, finding: 
     assert "40.12" in found.title
     assert "--mem-fraction-static" not in {each.name for each in found.remedies}
     assert any("whatever the fraction" in each.why for each in found.not_remedies)
+
+
+def test_an_empty_cache_beside_a_card_that_others_hold_is_its_echo(judge_report: Judge) -> None:
+    text = (
+        "ERROR 02-10 16:01:03 engine.py:389] ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization` when initializing the engine.\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 20.00 MiB. GPU 0 has a total capacity of 23.64 GiB of which 14.00 MiB is free. "
+        "Process 31277 has 21.90 GiB memory in use. Including non-PyTorch memory, this process has 1.71 GiB memory in use.\n"
+    )
+    found = judge_report(text).findings
+    assert found[0].cause == "gpu-memory-taken"
+    assert all(each.certainty is not Certainty.PROVEN for each in found if each.cause == "gpu-oom-kv-cache")

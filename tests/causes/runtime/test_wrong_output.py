@@ -189,3 +189,20 @@ def test_a_fix_that_is_in_no_release_is_built_from_the_repository() -> None:
     assert "python3 -m pip install git+https://github.com/vllm-project/vllm" in remedy.commands
     assert not any("--no-binary" in command for command in remedy.commands)
     assert remedy.undo
+
+
+def test_the_answer_itself_is_cited_and_not_the_title(judge_report: Judge) -> None:
+    answer = '{"message":{"role":"assistant","content":"' + "!" * 60 + '"}}'
+    text = 'vLLM prints only "!!!!!!!!!!!!!!" for a GPTQ model\n\nvllm serve m\n' + answer + "\n"
+    assert judge_report(text).findings[0].evidence[0].quote == answer
+    answer = "Hello" + "<unused32>" * 8
+    text = f"llama.cpp: the model gives garbage with flash attention\n\n./llama-cli -m m.gguf -fa\n{answer}\n"
+    assert judge_report(text).findings[0].evidence[0].quote == answer
+
+
+def test_the_engine_s_warning_of_nan_comes_before_the_exception(judge_report: Judge) -> None:
+    text = (
+        "[2025-04-12 10:22:10 TP0] Detected errors during sampling! NaN in the logits.\n"
+        "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0\n"
+    )
+    assert judge_report(text).findings[0].evidence[0].quote.startswith("Detected errors during sampling")

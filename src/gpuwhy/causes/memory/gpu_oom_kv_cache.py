@@ -126,7 +126,8 @@ def gpu_oom_kv_cache(case: Case, experiments: Experiments | Unknown) -> Judgemen
     options = engine_options.options_of(engine)
     budget = budgets.read_budget(case, refusal.text)
     quoted = _quoted(case, refusal)
-    certainty = _certainty(refusal, budget)
+    is_shared = _is_held_by_others(case, refusal)
+    certainty = Certainty.LIKELY if is_shared else _certainty(refusal, budget)
     total = allocations.total_of(case, (refusal.allocation,)) or budget.total
     budget = msgspec.structs.replace(budget, total=budget.total or total)
     computed = estimates.bounds_of(case, engine, budget, total) if refusal.match.sign != "pool-is-full" else None
@@ -142,7 +143,7 @@ def gpu_oom_kv_cache(case: Case, experiments: Experiments | Unknown) -> Judgemen
         remedies=(*engine_options.tried(experiments), *_remedies(case, options, engine, budget, refusal, computed)),
         not_remedies=_in_vain(case, options, engine, budget, refusal, computed),
         notes=_notes(case, options, engine, budget, refusal, computed),
-        strength=90 if refusal.is_literal else 50,
+        strength=66 if is_shared else 90 if refusal.is_literal else 50,
         memory=uses.gpu_uses(
             case, engine, budget, total, fraction=engine_options.fraction_in_use(case), allocation=refusal.allocation
         ),
@@ -203,6 +204,12 @@ def _quoted_request(case: Case, match: Match) -> Evidence:
             break
         lines.append(line.text.strip()[:500])
     return Evidence("one request of the full length needs more than is left", "\n".join(lines), match.place)
+
+
+def _is_held_by_others(case: Case, refusal: Refusal) -> bool:
+    """An allocation of the same report fails because another process has the card: the budget is then its echo."""
+    allocation = allocations.failed_allocation(case) if refusal.allocation is None else None
+    return allocation is not None and bool(allocation.is_held_by_others)
 
 
 def _certainty(refusal: Refusal, budget: Budget) -> Certainty:

@@ -11,6 +11,7 @@ from gpuwhy.causes._signs import says
 from gpuwhy.causes.runtime import _faults as faults
 from gpuwhy.causes.runtime._repetition import REPETITION
 from gpuwhy.knowledge.known_faults import KnownFault
+from gpuwhy.model.event import Event
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.experiments import Experiments
 from gpuwhy.model.fact import Unknown
@@ -31,6 +32,7 @@ _HALF = re.compile(r"float16|\bfp16\b|\bhalf\b", re.IGNORECASE)
     signs=[
         says("not-a-number", ("probability tensor contains", "out of range float", "errors during sampling", "detected nan", "nan in the", "nans", "contains nan", "contain nan", "nan logits", "nan output", "nan value", "is nan", "are nan", "became nan", "all nan", "nansexception", "invalid value encountered in cast"), r"probability tensor contains either|NaN in the (?:logits|probs|probabilit)|Detected (?:errors during sampling|NaN|nan)|(?:logits|hidden[_ ]states?|logprobs?|outputs?|activations?)\b.{0,40}\b(?:contains?|are|is|became|all) (?:all )?nans?\b|Out of range float values are not JSON compliant|\bnan (?:logits|outputs?|values? in)|NansException|[Aa] tensor with (?:all )?NaNs was produced|invalid value encountered in cast"),
         says("runs-of-one-sign", "!!!!!!!!", r"!{12,}"),
+        says("reserved-tokens", ("<unused", "<|reserved_special_token", "<pad><pad>", "<unk><unk>", "[pad"), r"(?:<unused\d{1,4}>|<\|reserved_special_token_\d{1,3}\|>|<pad>|<unk>|\[PAD\d{0,6}\]){4}"),
         says(
             "says-damaged",
             ("gibberish", "garbled", "garbage", "nonsens", "incoherent", "corrupted output", "corrupt output", "corrupted text", "wrong output", "wrong answer", "incorrect output", "incorrect result", "meaningless", "mojibake",
@@ -97,7 +99,7 @@ def wrong_output(case: Case, gpus: Gpus | Unknown, experiments: Experiments | Un
         rivals=("build-target-wrong", "binary-lacks-arch", "weights-missing-or-corrupt") if certainty is Certainty.POSSIBLE else (),
         remedies=_remedies(case, match, component, fault, experiments, arms),
         not_remedies=(NotARemedy("another temperature or prompt", "the logits themselves are damaged"),),
-        strength=45 if match.sign in ("not-a-number", "runs-of-one-sign") else 36,
+        strength=45 if match.sign in ("not-a-number", "runs-of-one-sign", "reserved-tokens") else 36,
     )  # fmt: skip
 
 
@@ -106,8 +108,10 @@ _STATEMENT = {
     "scores-nothing": "an evaluation finds no right answer",
     REPETITION.name: "one token is repeated without end",
     "runs-of-one-sign": "one token is repeated without end",
+    "reserved-tokens": "the answer is made of tokens that no text has",
 }
-_SIGNS = ("not-a-number", "runs-of-one-sign", "scores-nothing", "says-damaged", REPETITION.name, "junk", "undecodable")
+_SIGNS = ("not-a-number", "runs-of-one-sign", "reserved-tokens", "scores-nothing", "says-damaged", REPETITION.name, "junk", "undecodable")  # fmt: skip
+_RUN = re.compile(r"!{12,400}")
 _SPEAKS_OF_ANSWERS = re.compile(
     r"\b(?:answer|output|response|repl(?:y|ies)|completion|generat\w{1,6}|returns?|turns? into|content|assistant|chat|token)",
     re.IGNORECASE,
@@ -119,10 +123,12 @@ def _decisive(case: Case) -> Match | None:
     """The first line that shows damage. Where the program stopped by another error, only NaN is one: the rest is talk."""
     stopped = case.incident.primary_event
     for sign in _SIGNS:
-        for match in case.all(sign)[:10]:
+        for match in _first_seen(sign, case.all(sign)[:10]):
             if match.is_code or match.line.level == "debug":
                 continue
-            own = match.event is not None and stopped is not None and match.event.id == stopped.id
+            own = _is_of(match, stopped) or (
+                sign == "not-a-number" and any(_is_of(each, stopped) for each in case.all(sign))
+            )
             if stopped is not None and not own and stopped.kind not in ("warning",):
                 continue
             if sign == "undecodable" and not _is_an_answer(case, match):
@@ -131,6 +137,24 @@ def _decisive(case: Case) -> Match | None:
                 continue
             return match
     return None
+
+
+def _is_of(match: Match, event: Event | None) -> bool:
+    return match.event is not None and event is not None and match.event.id == event.id
+
+
+def _first_seen(sign: str, matches: tuple[Match, ...]) -> list[Match]:
+    """The engine's own warning of NaN before the exception that follows from it; the answer itself before a title that hints at it."""
+    if sign == "runs-of-one-sign":
+        return sorted(matches, key=lambda match: -max((len(run) for run in _RUN.findall(match.text[:4000])), default=0))
+    if sign == "not-a-number":
+        return sorted(matches, key=lambda match: (match.is_code, not _is_printed(match), match.line.number))
+    return list(matches)
+
+
+def _is_printed(match: Match) -> bool:
+    """By a program: a logger put something in front of the line, or the line is part of a failure."""
+    return match.event is not None or match.line.process is not None or match.line.time is not None or match.line.level != ""  # fmt: skip
 
 
 def _is_an_answer(case: Case, match: Match) -> bool:
