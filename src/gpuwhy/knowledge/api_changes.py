@@ -57,6 +57,7 @@ _CHANGES: tuple[ApiChange, ...] = (
     *_rows("transformers", "transformers.modeling_utils", "shard_checkpoint", "4.47"),
     *_rows("transformers", "transformers.activations", "PytorchGELUTanh", "4.57", instead="GELUTanh"),
     *_rows("transformers", "", "LLAMA_ATTENTION_CLASSES QWEN2_ATTENTION_CLASSES MISTRAL_ATTENTION_CLASSES LlamaFlashAttention2 LlamaSdpaAttention Qwen2FlashAttention2 Qwen2SdpaAttention", "4.48"),
+    *_rows("transformers", "", "num_heads num_key_value_heads", "4.48", instead="the same name in config"),
     *_rows("transformers", "", "top_k_top_p_filtering", "4.39"),
     *_rows("transformers", "", "AdamW", "4.50", instead="torch.optim.AdamW"),
     *_rows("transformers", "", "SlidingWindowCache HybridCache", "5", instead="StaticCache"),

@@ -206,3 +206,23 @@ def test_what_was_written_for_the_first_pydantic(error: str, judge_report: Judge
     assert found.component == "pydantic"
     assert ("package", "pydantic", "<2") in remedies(found)
     assert found.certainty is Certainty.LIKELY
+
+
+def test_the_one_who_asks_a_module_of_torch_stands_above_torch_s_look_up(judge_report: Judge, finding: Find) -> None:
+    log = traceback(
+        "AttributeError: 'LlamaAttention' object has no attribute 'num_heads'",
+        (f"{SITE}/unsloth/models/llama.py", "fast_forward", "n_heads = self.num_heads"),
+        (f"{SITE}/torch/nn/modules/module.py", "__getattr__", "raise AttributeError("),
+    )
+    found = finding(judge_report(log), CAUSE)
+    assert found.component == "transformers"
+    assert remedies(found)[:2] == [("package", "transformers", "<4.48"), ("package", "unsloth", "newer")]
+
+
+def test_an_engine_s_own_model_class_is_nobody_else_s(judge_report: Judge) -> None:
+    log = traceback(
+        "AttributeError: 'LlamaAttention' object has no attribute 'num_heads'",
+        (f"{SITE}/vllm/model_executor/models/llama.py", "forward", "n = self.num_heads"),
+        (f"{SITE}/torch/nn/modules/module.py", "__getattr__", "raise AttributeError("),
+    )
+    assert CAUSE not in names(judge_report(log))

@@ -89,3 +89,17 @@ def test_the_library_whose_wording_it_is_and_not_the_program_around(judge_report
         (f"{SITE}/faster_whisper/transcribe.py", "encode", "return self.model.encode(features, to_cpu=to_cpu)"),
     )
     assert finding(judge_report(text, {"torch_cuda": "11.8"}), CAUSE).component == "ctranslate2"
+
+
+def test_what_torch_loads_itself_is_torch_s_whoever_imports_it(judge_report: Judge, finding: Find) -> None:
+    log = traceback(
+        "OSError: libcublas.so.11: cannot open shared object file: No such file or directory",
+        (f"{SITE}/transformers/utils/import_utils.py", "<module>", "import torch"),
+        (f"{SITE}/torch/__init__.py", "_load_global_deps", "ctypes.CDLL(lib_path, mode=ctypes.RTLD_GLOBAL)"),
+    )
+    found = finding(judge_report(log), "cuda-major-mismatch")
+    assert found.component == "torch"
+    assert [(r.kind, r.name, r.value) for r in found.remedies] == [
+        ("package", "nvidia-cublas-cu11", "match:torch"),
+        ("package", "torch", "reinstall"),
+    ]

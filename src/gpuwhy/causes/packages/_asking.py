@@ -23,6 +23,7 @@ _OF_CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("sglang", re.compile(r"ServerArgs|PortArgs|ForwardBatch|ScheduleBatch|ModelRunner|TokenizerManager|GenerateReqInput")),
     ("flashinfer", re.compile(r"(?:CUDAGraph)?Batch(?:Prefill|Decode|Attention|MLA)\w{0,60}|\w{0,40}PagedKVCacheWrapper|MultiLevelCascade\w{0,30}|BlockSparse\w{0,30}Wrapper")),
     ("transformers", re.compile(r"\w{1,60}(?:Tokenizer|TokenizerFast|Processor|ProcessorFast|ForCausalLM|ForConditionalGeneration|PreTrainedModel)|(?:Dynamic|Static|Hybrid|SlidingWindow|EncoderDecoder|Offloaded|Quantized)Cache|(?:PreTrained|Pretrained|Generation)Config|TokenizersBackend|BatchEncoding|BatchFeature|(?!Lora|Peft|Quant)[A-Z][a-z]{1,20}[\w]{0,30}(?:Text|Vision|Thinker|VL|Moe|MoE|\d)?Config")),
+    ("transformers", re.compile(r"(?:Llama|Mistral|Mixtral|Qwen\d?|Gemma\d?|Phi\d?|Cohere\d?|Olmo\d?|Granite|Glm\d?)\w{0,20}(?:Attention|DecoderLayer|RotaryEmbedding|Model)")),
     ("starlette", re.compile(r"Router|Starlette")),
     ("httpx", re.compile(r"(?:Async)?Client|(?:Async)?HTTPTransport")),
     ("httpcore", re.compile(r"(?:Async)?ConnectionPool")),
@@ -121,7 +122,7 @@ def owner_of_operators(namespace: str) -> str | None:
 def asking(case: Case, match: Match, provider: str | None) -> Asking:
     """Who asks: the innermost frame that is not the provider's own, else the code named around the line."""
     for frame in reversed(parts.frames_of(match)):
-        if _BOOTSTRAP.search(frame.path):
+        if _BOOTSTRAP.search(frame.path) or _looks_up(frame):
             continue
         if "transformers_modules" in frame.path:
             return Asking(provider, USER_PROGRAM, frame, is_remote_code=True)
@@ -130,6 +131,11 @@ def asking(case: Case, match: Match, provider: str | None) -> Asking:
             return Asking(provider, own, frame)
     named = _named_around(case, match, provider)
     return Asking(provider, named or (provider if parts.frames_of(match) else None))
+
+
+def _looks_up(frame: Frame) -> bool:
+    """torch's modules answer for every attribute that they lack; who asked stands one frame above."""
+    return frame.function == "__getattr__" and frame.path.endswith("torch/nn/modules/module.py")
 
 
 def _component_of_frame(frame: Frame) -> str | None:

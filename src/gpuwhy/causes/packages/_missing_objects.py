@@ -85,7 +85,13 @@ _SAID_BY = ((re.compile(r"Library \S{1,80} is not found or cannot be loaded"), "
 """Wordings of one library only: programs that use it stand in the frames, and are not what was built for another CUDA."""
 
 
+_LOADS_TORCH = frozenset({"_load_global_deps", "_preload_cuda_deps"})
+"""Functions in which torch loads its own libraries, whoever imports torch."""
+
+
 def _wanted_by(case: Case, match: Match) -> str | None:
+    if any(frame.function in _LOADS_TORCH and frame.path.endswith("torch/__init__.py") for frame in match.frames):
+        return "torch"
     said_by = next((name for pattern, name in _SAID_BY if pattern.search(match.text)), None)
     if said_by is not None:
         return said_by

@@ -27,6 +27,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _SITE = re.compile(r"(?:site|dist)-packages/")
 _COMPILED_PART = re.compile(r"(?:^|\.)_\w{0,40}C(?:_\w{1,20})?$|\._rust$|\.common_ops$|\._C\.|lib\w{2,20}$")
+_LAYER = re.compile(r"(?:Attention|DecoderLayer|RotaryEmbedding|Model)$")
 _NOT_AN_API = frozenset({"common_ops", "transformers_modules", "intel_extension_for_pytorch", "__main__", "_ctypes", "_lzma", "_sqlite3", "_bz2", "setup", "utils", "main", "app"})  # fmt: skip
 
 
@@ -320,6 +321,8 @@ def _attribute(case: Case) -> Drift | None:
         change = change_of(owner, name)
         if asked.consumer in (None, owner) and change is None:
             continue
+        if _LAYER.search(match.group("class") or "") and asked.consumer in parts.ENGINES:
+            continue  # engines have model classes of these names of their own
         if asked.consumer == USER_PROGRAM and not asked.is_remote_code and change is None:
             continue
         is_private = name.startswith("__")

@@ -165,10 +165,20 @@ def _remedies(
     if not wanted:
         return (*remedies, *_cudnn(number, have))
     target = wanted[-1]
+    if component == "torch" and have is None:
+        return _of_torch_itself(wheel_for(library, target))
     remedies.append(Remedy(kind="package", name="torch", value=f"cu{target} build", rank=1, summary=f"Or a torch built for CUDA {target}, with its companions", cost="a download of 2 to 4 GB, and every other extension must fit it"))  # fmt: skip
     wheel = wheel_for(library, target)
     remedies.append(Remedy(kind="package", name=wheel, value=f"=={target}.*" if target >= 13 else "", rank=2, is_sure=False, summary=f"Or add the libraries of CUDA {target} beside the others, and name their folder in LD_LIBRARY_PATH"))  # fmt: skip
     return tuple(remedies)
+
+
+def _of_torch_itself(wheel: str) -> tuple[Remedy, ...]:
+    """torch asks for a library of its own CUDA: the wheel that its metadata names was not installed, or was removed."""
+    return (
+        Remedy(kind="package", name=wheel, value="match:torch", summary=f"Install {wheel} of the release that this torch asks for (python -m pip show torch lists it)", check=("python -c 'import torch'",)),
+        Remedy(kind="package", name="torch", value="reinstall", rank=1, summary="Or install torch anew with all that it asks for (no --no-deps)", cost="a download of 2 to 4 GB"),
+    )  # fmt: skip
 
 
 def _cudnn(number: str, have: int | None) -> tuple[Remedy, ...]:
