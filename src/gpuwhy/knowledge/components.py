@@ -24,7 +24,7 @@ _NAMES: dict[str, str] = {
     "sglang": "sglang sglang_router",
     "vllm": "vllm vllm_c moe_c vllm_nccl",
     "flash-attn": (
-        "flash_attn flash_attn_2_cuda flash_attn_3 flash_attn_interface vllm_flash_attn vllm_fa2_c vllm_fa3_c "
+        "flash_attn flash_attn_2_cuda flash_attn_3 flash_attn_interface vllm_flash_attn vllm_flash_attn_2_cuda vllm_fa2_c vllm_fa3_c "
         "fa2_c fa3_c flash_attn_3_cuda hopper_flash_attn"
     ),
     "triton": "triton pytorch_triton libtriton triton_kernels triton_windows",

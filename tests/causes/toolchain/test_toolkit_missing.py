@@ -147,3 +147,9 @@ def test_a_toolkit_that_runs_is_not_missing(judge_report: Judge) -> None:
 def test_a_type_error_of_other_code_is_none_of_it(judge_report: Judge) -> None:
     text = NONE_PLUS_STR.replace('[cuda_dir + "/bin/nvcc", "-V"]', "[prefix + name]").replace("cuda_bare_metal", "some")
     assert CAUSE not in names(judge_report(text))
+
+
+def test_the_setup_script_s_own_words_and_not_the_name_that_it_then_lacks(judge_report: Judge, finding: Find) -> None:
+    said = "mamba_ssm was requested, but nvcc was not found.  Are you sure your environment has nvcc available?"
+    found = finding(judge_report(f"{said}\nNameError: name 'bare_metal_version' is not defined\n"), "toolkit-missing")
+    assert found.evidence[0].quote == said

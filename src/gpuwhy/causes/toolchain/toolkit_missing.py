@@ -43,7 +43,7 @@ _USUAL_ROOTS = ("/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc", "/bin/nvcc")
         says(
             "setup-finds-none",
             ("nvcc", "cuda_home", "missingcudaexception", "cuda toolkit", "cuda path", "cuda root", "libnvvm"),
-            r"nvcc was not found\. Are you sure|`?nvcc`? failed to (?:start|execute)\b|Failed to (?:execute|run|spawn) `?nvcc\b"
+            r"nvcc was not found\. {1,3}Are you sure|`?nvcc`? failed to (?:start|execute)\b|Failed to (?:execute|run|spawn) `?nvcc\b"
             r"|(?:Could not|Cannot|Can't|Unable to|Failed to) (?:find|locate|detect) (?:the |an? )?(?:nvcc\b|CUDA toolkit|CUDA path|CUDA root|CUDA_HOME|CUDA compiler)(?! *, *please| in 'PATH')"
             r"|\bnvcc (?:is not installed|could not be found|not found(?! (?:at|and)\b)|executable not found|does not exist)"
             r"|CUDA_HOME (?:is not set|does not exist|not set|is not defined|not found)|\bCUDA_HOME\b.{0,40}\bunable to compile"
