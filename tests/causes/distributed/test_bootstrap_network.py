@@ -8,6 +8,7 @@ import pytest
 
 from gpuwhy.diagnosis import Judgement
 from gpuwhy.model.finding import Certainty, Finding
+from gpuwhy.remedies.ordering import order
 
 Judge = Callable[..., Judgement]
 Find = Callable[[Judgement, str], Finding]
@@ -173,3 +174,19 @@ def test_the_program_s_own_line_is_cited_and_not_the_title(judge_report: Judge, 
     )
     text = f"[Bug] two nodes fail with Gloo connectFullMesh failed\n\nTraceback (most recent call last):\n{error}\n"
     assert finding(judge_report(text), "bootstrap-network").evidence[0].quote == error
+
+
+GCS = "ConnectionError: Failed to connect to GCS at address 192.0.2.4:6379 within 5 seconds\n"
+
+
+def test_no_variable_of_nccl_reaches_ray_s_server(judge_report: Judge, finding: Find) -> None:
+    names = [remedy.name for remedy in finding(judge_report(GCS), "bootstrap-network").remedies]
+    assert names == ["firewall", "--node-ip-address"]
+
+
+def test_a_firewall_in_the_reporter_s_words_orders_the_remedies_and_proves_nothing(
+    judge_report: Judge, finding: Find
+) -> None:
+    found = finding(judge_report(GCS + "ufw is active on the head\n"), "bootstrap-network")
+    assert order(found.remedies)[0].name == "firewall"
+    assert found.certainty is finding(judge_report(GCS), "bootstrap-network").certainty

@@ -163,3 +163,8 @@ def test_tensorrt_llm_behind_the_triton_server(judge_report: Judge) -> None:
     )
     first = judge_report(text).findings[0]
     assert (first.cause, first.component) == ("gpu-oom-kv-cache", "tensorrt-llm")
+
+
+def test_the_file_of_the_block_manager_is_the_cache(judge_report: Judge) -> None:
+    text = "lmdeploy serve api_server m\n[TM][ERROR] CUDA runtime error: out of memory /lmdeploy/src/turbomind/models/llama/BlockManager.cc:122\n"
+    assert judge_report(text).findings[0].cause == "gpu-oom-kv-cache"

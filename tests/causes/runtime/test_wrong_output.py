@@ -206,3 +206,17 @@ def test_the_engine_s_warning_of_nan_comes_before_the_exception(judge_report: Ju
         "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0\n"
     )
     assert judge_report(text).findings[0].evidence[0].quote.startswith("Detected errors during sampling")
+
+
+def test_a_quantised_cache_is_taken_back_before_anything_else(judge_report: Judge) -> None:
+    text = "vLLM: answers are gibberish\n\nvllm serve m --kv-cache-dtype fp8\n"
+    first = order(judge_report(text).findings[0].remedies)[0]
+    assert (first.kind, first.name, first.value) == ("flag", "--kv-cache-dtype", "auto")
+
+
+def test_another_attention_backend_only_where_the_report_points_to_attention(judge_report: Judge) -> None:
+    plain = "sglang: long answers turn into garbage characters\n\npython -m sglang.launch_server --model m\n"
+    names = [remedy.name for remedy in judge_report(plain).findings[0].remedies]
+    assert names == ["sglang"]
+    named = plain.replace("--model m", "--model m --attention-backend fa3")
+    assert "--attention-backend" in [remedy.name for remedy in judge_report(named).findings[0].remedies]

@@ -23,6 +23,9 @@ _RANKS_MEET = re.compile(
 )
 _REFUSAL = re.compile(r"Connection refused", re.IGNORECASE)
 _BLOCKS = re.compile(r"(?i)\b(?:drop\w{0,4}|reject\w{0,3}|block\w{0,3}|den(?:y|ies|ied)|filter\w{0,3}|closed)\b")
+_WALL_IN_WORDS = re.compile(
+    r"(?i)^.{0,80}\b(?:ufw|firewalld|iptables|the firewall|security group)\b[\w ,`'\":]{0,30}\b(?:is (?:on|active|enabled|running)|status: active|blocks?|blocked|blocking|drops?|rejects?|rejected|was the (?:cause|problem|culprit))\b"
+)
 _OPEN = re.compile(r"(?i)^\s*(?:none|off|inactive|disabled|no (?:rules|firewall)|accept\w*|open\b|not running)")
 _SAYS_NOTHING = re.compile(r"hostname of the client socket cannot be retrieved|Address family not supported by protocol|retrying|will retry|closed by (?:remote )?peer|reset by peer|Broken pipe", re.IGNORECASE)  # fmt: skip
 
@@ -134,7 +137,8 @@ def bootstrap_network(case: Case) -> Judgement:
     choice = _guilty(case, told, lead)
     certainty = _certainty(lead, wall, choice, case)
     seen = lead.seen.evidence(_WHAT[lead.kind])
-    evidence = _evidence(case, lead, seen, choice, wall)
+    told_of = wall or _wall_in_words(case)
+    evidence = _evidence(case, lead, seen, choice, told_of)
     component = _component(lead, choice, wall)
     return Verdict(
         certainty=certainty,
@@ -149,7 +153,7 @@ def bootstrap_network(case: Case) -> Judgement:
         explains=_explains(case, lead),
         missing=_missing(case, lead, wall) if certainty is not Certainty.PROVEN or lead.kind == "interface" else (),
         rivals=() if certainty is Certainty.PROVEN else ("p2p-iommu",) if lead.kind == "silent" else ("startup-timeout", "port-in-use"),
-        remedies=_remedies(case, lead, choice, wall),
+        remedies=_remedies(case, lead, choice, told_of),
         not_remedies=_IN_VAIN,
         notes=_notes(lead, told),
         strength=lead.strength + (20 if wall is not None else 0),
@@ -329,6 +333,12 @@ def _firewall(case: Case) -> Evidence | None:
     return None
 
 
+def _wall_in_words(case: Case) -> Evidence | None:
+    """A firewall of which the reporter tells: it orders the remedies, and makes nothing certain."""
+    told = first(case, _WALL_IN_WORDS, ("ufw", "firewall", "iptables", "security group"))
+    return told.evidence("the reporter tells of a firewall") if told is not None and not told.line.level else None
+
+
 def _is_open(case: Case) -> bool:
     fact = case.fact("firewall")
     return isinstance(fact, Fact) and (fact.value is None or bool(_OPEN.search(str(fact.value))))
@@ -400,6 +410,9 @@ def _remedies(case: Case, lead: Lead, choice: Choice | None, wall: Evidence | No
         return (Remedy(kind="env", name="MASTER_ADDR", value="address of the first node", summary="Name an address that the first node itself has (--dist-init-addr, --master-addr)", rank=0), *_by_interface(case, lead, choice))  # fmt: skip
     if lead.kind == "route" and "c10d" in lead.seen.text:  # its store takes an address, and no interface
         return (Remedy(kind="env", name="MASTER_ADDR", value="address of the first node", summary="Name an address of the first node that this node reaches (--master-addr, --rdzv-endpoint)"), firewall, *_by_interface(case, lead, choice)[1:])  # fmt: skip
+    if "GCS" in lead.seen.text:  # Ray's own server: no variable of NCCL or Gloo reaches it
+        address = Remedy(kind="flag", name="--node-ip-address", value="address of each node", rank=1, is_sure=False, summary="Start Ray on every node with an address that the others reach: ray start --node-ip-address (vLLM: the same in VLLM_HOST_IP)")  # fmt: skip
+        return (firewall, address)
     if lead.kind == "name":
         return (
             Remedy(kind="env", name="MASTER_ADDR", value="IP address of the first node", summary="Use the address instead of the name"),

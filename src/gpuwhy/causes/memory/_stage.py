@@ -46,7 +46,7 @@ _IN_FRAMES: tuple[tuple[Stage, re.Pattern[str]], ...] = (
     ),
     (
         Stage.POOL,
-        re.compile(r"in (?:allocate_kv_cache\w{0,20}|_allocate_kv_cache\w{0,20}|initialize_kv_cache\w{0,20}|_allocate_kv_cache_tensors|initialize_cache|init_memory_pool|_create_buffers|_init_cache_engine|allocate_gpu_cache|_init_kv_cache\w{0,20})\b|\bcache_engine\.py|mem_cache[/\\]memory_pool\.py|llama_kv_cache\w{0,20}:.{0,60}fail|buffer for (?:the )?kv cache|kv_cache_init\(\) failed|could not be created: (?:Initial )?KV cache|kvCacheManager\.cpp", _F),
+        re.compile(r"\bBlockManager\.(?:cc|h)\b|\bkvCacheManager\.(?:cpp|h)\b|in (?:allocate_kv_cache\w{0,20}|_allocate_kv_cache\w{0,20}|initialize_kv_cache\w{0,20}|_allocate_kv_cache_tensors|initialize_cache|init_memory_pool|_create_buffers|_init_cache_engine|allocate_gpu_cache|_init_kv_cache\w{0,20})\b|\bcache_engine\.py|mem_cache[/\\]memory_pool\.py|llama_kv_cache\w{0,20}:.{0,60}fail|buffer for (?:the )?kv cache|kv_cache_init\(\) failed|could not be created: (?:Initial )?KV cache|kvCacheManager\.cpp", _F),
     ),
     (
         Stage.PROFILING,

@@ -259,6 +259,16 @@ _FULL_PRECISION = (
 """What the web interfaces of Stable Diffusion offer where float16 overflows; --disable-nan-check only hides it."""
 
 
+_SMALL_CACHE = re.compile(r"kv[-_]cache[-_]dtype[\"']?[= :]{1,3}[\"']?(?:fp8|int8|fp4|nvfp4|turboquant)", re.IGNORECASE)
+_PLAIN_CACHE = Remedy(kind="flag", name="--kv-cache-dtype", value="auto", summary="A cache in the model's own number format: an 8-bit one needs scales that many checkpoints do not bring", cost="twice the memory for the cache", is_sure=False, rank=0)  # fmt: skip
+_ATTENTION = re.compile(r"attention[-_ ]?backend|flash[-_ ]?att|flash_?infer|TRITON_ATTN|FLASH_ATTN|\bfa[234]\b|\bmla\b|\bsinks?\b|sliding[-_ ]window", re.IGNORECASE)  # fmt: skip
+
+
+def _is_named(component: str | None, engine: str) -> bool:
+    """Whether a newer release of something can be proposed."""
+    return component is not None or engine in faults.ENGINES
+
+
 def _remedies(
     case: Case, match: Match, component: str | None, fault: KnownFault | None, experiments: Experiments | Unknown,
     arms: tuple[Evidence, ...],
@@ -272,6 +282,11 @@ def _remedies(
     value = "TRITON_ATTN" if any("TRITON_ATTN" in arm.quote for arm in arms) else "another"
     near = [match.text, *(line.text[:600] for line in case.lines_around(match, 200, 20))]
     half = any(_HALF.search(text) for text in near)
+    command = str(case.facts.value("command") or "")
+    scaled = any(_SMALL_CACHE.search(text) for text in (command, *near))
+    is_open = (
+        bool(arms) or any(_ATTENTION.search(text) for text in (command, *near)) or not _is_named(component, engine)
+    )
     built = bool(case.facts.group("binary_archs"))
     package = component if component in faults.ENGINES else engine if engine in faults.ENGINES else component
     return faults.unique(
@@ -280,7 +295,8 @@ def _remedies(
             *faults.remedies_tried(experiments),
             *(_wider_range(engine, is_sure=half) if half or match.sign == "not-a-number" else ()),
             *_llama_switches(engine),
-            *(() if built or engine in _LLAMA or engine in _LOADED_IN_PYTHON else (Remedy(kind="flag", name=backend, value=value, summary="Another attention backend", is_sure=bool(arms), rank=1),)),
+            *((_PLAIN_CACHE,) if scaled and engine in faults.BACKEND_FLAG else ()),
+            *(() if not is_open or built or engine in _LLAMA or engine in _LOADED_IN_PYTHON else (Remedy(kind="flag", name=backend, value=value, summary="Another attention backend", is_sure=bool(arms), rank=1),)),
             *((faults.newer(package, rank=2),) if package else ()),
         )
     )  # fmt: skip
