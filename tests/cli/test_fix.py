@@ -17,6 +17,7 @@ from tests.cli.running import LOGS, gpuwhy
 
 from gpuwhy.cli.fix import command as fix
 from gpuwhy.cli.history import command as history
+from gpuwhy.cli.show import command as show
 from gpuwhy.cli.undo import command as undo
 from gpuwhy.cli.undo import place_and_number
 from gpuwhy.investigate import diagnose_log
@@ -165,6 +166,47 @@ def test_the_document_tells_what_came_of_it(scratch: Scratch, number: str) -> No
     (change,) = json.loads(run(history, "local", "--format", "json").stdout)["changes"]
     assert (change["id"], change["state"], change["remedy"]["cause"]) == (1, "verified", "toolkit-too-old-for-arch")
     assert json.loads(run(undo, "--format", "json").stdout)["outcome"]["status"] == "undone"
+
+
+def shown(document: str, folder: Path, *more: str) -> str:
+    """What ``gpuwhy show`` makes of a saved document."""
+    (folder / "saved.json").write_text(document)
+    return run(show, str(folder / "saved.json"), *more).stdout
+
+
+def test_saved_documents_are_shown_again(scratch: Scratch, number: str, tmp_path: Path) -> None:
+    listed = run(fix, "local", "--format", "json").stdout
+    told = shown(listed, tmp_path)
+    assert f"{UNIT} on local: proven" in told or f"{UNIT} on local: likely" in told
+    assert ". env FLASHINFER_CUDA_ARCH_LIST=12.0a" in told
+    previewed = run(fix, "local", "--remedy", number, "--format", "json").stdout
+    for line in (
+        f"+++ {DROP_IN}",
+        '+Environment="FLASHINFER_CUDA_ARCH_LIST=12.0a"',
+        f"Restarted: {UNIT}, nothing else.",
+    ):
+        assert line in shown(previewed, tmp_path)
+    applied = run(fix, "local", "--remedy", number, "--apply", "--format", "json", *QUICKLY).stdout
+    told = shown(applied, tmp_path)
+    assert "Applied, and it holds" in told
+    assert "reached rung e: active" in told
+    assert "gpuwhy undo local 1" in told
+    made = run(history, "local", "--format", "json").stdout
+    assert shown(made, tmp_path) == run(history, "local").stdout
+    taken_back = run(undo, "--format", "json").stdout
+    assert "Undone: change 1" in shown(taken_back, tmp_path)
+    for document in (listed, previewed, applied, made, taken_back):
+        assert json.loads(shown(document, tmp_path, "--format", "json")) == json.loads(document)
+    refused = run(show, str(tmp_path / "saved.json"), "--format", "junit")
+    assert refused.return_value == 2
+    assert "choose of text, json" in refused.output
+
+
+def test_a_trial_that_refuted_a_remedy_is_shown_again(scratch: Scratch, number: str, tmp_path: Path) -> None:
+    (scratch.systemd / "cure").write_text("something else")
+    told = shown(run(fix, "local", "--remedy", number, "--apply", "--format", "json", *QUICKLY).stdout, tmp_path)
+    assert "Rolled back" in told
+    assert "failed at rung" in told
 
 
 def test_the_published_schema_is_that_of_the_types() -> None:

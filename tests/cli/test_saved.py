@@ -85,7 +85,7 @@ def test_a_snapshot_in_another_format_is_its_diagnosis(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("{}", "is no diagnosis, check, inspection, difference, estimate, report of a fleet or snapshot"),
+        ("{}", "is no diagnosis, check, inspection, difference, estimate, trace, change, report of a fleet or snapshot"),
         ('{"findings": [], "incident": {}, "schema_version": "7.0"}', "schema version '7.0'"),
         ('{"findings": [{}], "incident": {}, "schema_version": "0.1", "gpuwhy_version": "0.0.9"}', "written by gpuwhy 0.0.9, cannot be read"),
         ('{"findings": ', "is no JSON document"),

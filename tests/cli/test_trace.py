@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
 import pytest
 from click.testing import CliRunner, Result
 
+from gpuwhy.cli.show import command as show
 from gpuwhy.cli.trace import command
 
 CODE = """\
@@ -100,6 +102,11 @@ def test_the_traceback_of_a_log(site: Path, tmp_path: Path) -> None:
     assert "PROBE_OFF" in text
 
 
+def shown(saved: Path, *more: str) -> str:
+    """What ``gpuwhy show`` makes of a saved answer."""
+    return CliRunner().invoke(show, [str(saved), *more], standalone_mode=False).output
+
+
 @pytest.mark.parametrize(
     ("arguments", "kind"),
     [
@@ -127,6 +134,13 @@ def test_json_keeps_to_its_schema(
     document = json.loads(result.output)
     jsonschema.validate(document, schema)
     assert set(document) == {"schema_version", "gpuwhy_version", kind}
+    saved = tmp_path / "answer.json"
+    saved.write_text(result.output)
+    asked = [given.get(each, each) for each in (*arguments, *where)]
+    assert shown(saved, "--format", "json") == result.output
+    for form in ("text", "html"):  # what was fetched the first time is at hand the second
+        told, again = (re.sub(r"trips to the target: .*", "", each) for each in (run(*asked, "--format", form).output, shown(saved, "--format", form)))  # fmt: skip
+        assert again == told
 
 
 def test_a_document_that_is_none_of_the_alternatives_is_refused() -> None:

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 def command(
     file: str, probe: str, redactions: bool, redact: str, output: str, form: str, verbose: bool, show_work: bool, private: bool
 ) -> int:  # fmt: skip
-    """What FILE holds: a snapshot, or the answer of diagnose, check, inspect, diff or fit that was saved with --format json.
+    """What FILE holds: a snapshot, or an answer that was saved with --format json (of diagnose, check, inspect, diff, fit, trace,
+    fix, verify, undo, history, fleet report).
 
     Of a snapshot: every question, its outcome, and the secrets that were taken out; another format than text and json shows
     what it says of the failure. With --redact KINDS --output FILE, a copy without the names of hosts, addresses, users or

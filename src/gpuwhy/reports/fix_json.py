@@ -158,16 +158,16 @@ def render_fix(
         against=() if finding is None or then is None else then.against[len(finding.against) :],
         tried=after.investigation.steps[len(diagnosis.investigation.steps) :],
     )
-    return _encoded(document)
+    return written(document)
 
 
 def render_history(where: str, records: Iterable[Record]) -> str:
-    return _encoded(HistoryDocument(schema_version=SCHEMA_VERSION, gpuwhy_version=__version__, where=where, changes=tuple(records)))  # fmt: skip
+    return written(HistoryDocument(schema_version=SCHEMA_VERSION, gpuwhy_version=__version__, where=where, changes=tuple(records)))  # fmt: skip
 
 
 def render_outcome(where: str, outcome: Outcome) -> str:
     """Of ``gpuwhy undo``, and of ``gpuwhy fix --finish``."""
-    return _encoded(UndoDocument(schema_version=SCHEMA_VERSION, gpuwhy_version=__version__, where=where, outcome=outcome))  # fmt: skip
+    return written(UndoDocument(schema_version=SCHEMA_VERSION, gpuwhy_version=__version__, where=where, outcome=outcome))  # fmt: skip
 
 
 def _remedy(choice: Choice, refuted: str) -> RemedyPreview:
@@ -221,6 +221,7 @@ def _verification(verification: Verification) -> VerificationResult:
     return VerificationResult(verification.rungs, verification.reached, verification.unproven)
 
 
-def _encoded(document: msgspec.Struct) -> str:
+def written(document: msgspec.Struct) -> str:
+    """A document as it is printed."""
     encoded = msgspec.json.encode(encodable(msgspec.to_builtins(document))).decode()
     return msgspec.json.format(escaped_for_json(encoded), indent=1) + "\n"

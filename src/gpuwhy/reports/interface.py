@@ -23,11 +23,14 @@ class Detail(msgspec.Struct, frozen=True):
 Answer: TypeAlias = Any
 """A :class:`~gpuwhy.model.diagnosis.Diagnosis`, a :class:`~gpuwhy.investigate.checks.results.Forecast`, an
 :class:`~gpuwhy.model.inspection.Inspection`, a :class:`~gpuwhy.investigate.differences.Comparison`, a
-:class:`~gpuwhy.model.fleet.FleetReport` or a :class:`~gpuwhy.reports.fit_answer.FitAnswer`."""
+:class:`~gpuwhy.model.fleet.FleetReport`, a :class:`~gpuwhy.reports.fit_answer.FitAnswer`, an answer of ``gpuwhy trace``
+(:data:`gpuwhy.reports.trace_json.Answer`), or a saved document of a change (:mod:`gpuwhy.reports.fix_json`)."""
 
 KINDS = {
     "Diagnosis": "diagnosis", "Forecast": "forecast", "Inspection": "inspection", "Comparison": "comparison",
     "FleetReport": "fleet", "FitAnswer": "estimate",
+    "Trace": "trace", "Absence": "trace", "Moved": "trace", "LogPlaces": "trace", "Replay": "trace",
+    "FixDocument": "change", "HistoryDocument": "change", "UndoDocument": "change",
 }  # fmt: skip
 """The kinds of answers by their types, and how the function of a format is called that shows one."""
 
@@ -46,6 +49,8 @@ class Format(Protocol):
     comparison: Show
     fleet: Show
     estimate: Show
+    trace: Show
+    change: Show
 
 
 class UnknownFormatError(ValueError):

@@ -18,7 +18,7 @@ class UnreadableReportError(ValueError):
 
 
 def read_answer(data: bytes, name: str) -> Answer:
-    """The diagnosis, forecast, inspection, comparison or estimate in a JSON document. Raises UnreadableReportError."""
+    """The answer in a JSON document: whatever a command wrote with --format json. Raises UnreadableReportError."""
     if len(data) > LARGEST:
         raise UnreadableReportError(f"{name} is no report of gpuwhy: it has {len(data):,} bytes")
     try:
@@ -28,7 +28,7 @@ def read_answer(data: bytes, name: str) -> Answer:
     read = _reader_of(document)
     if read is None:
         raise UnreadableReportError(
-            f"{name} is no diagnosis, check, inspection, difference, estimate, report of a fleet or snapshot of gpuwhy"
+            f"{name} is no diagnosis, check, inspection, difference, estimate, trace, change, report of a fleet or snapshot of gpuwhy"
         )
     version = document.get("schema_version")
     if not isinstance(version, str) or version.partition(".")[0] != "0":
@@ -51,6 +51,14 @@ def _reader_of(document: Any) -> Callable[[Any], Answer] | None:
         ({"comparison"}, _comparison),
         ({"estimate", "search"}, _estimate),
         ({"fleet"}, _fleet),
+        ({"trace"}, _traced),
+        ({"reads"}, _traced),
+        ({"moved"}, _traced),
+        ({"places"}, _traced),
+        ({"replay"}, _traced),
+        ({"remedies", "chosen", "result"}, _fix),
+        ({"where", "changes"}, _history),
+        ({"where", "outcome"}, _undo),
     )
     return next((read for keys, read in readers if keys <= document.keys()), None)
 
@@ -105,3 +113,32 @@ def _fleet(value: dict[str, Any]) -> Answer:
     from gpuwhy.reports.fleet_json import FleetDocument
 
     return msgspec.convert(value, FleetDocument).fleet
+
+
+def _traced(value: dict[str, Any]) -> Answer:
+    from gpuwhy.reports import trace_json as of
+
+    documents = {
+        "trace": of.TraceDocument, "reads": of.ReadsDocument, "moved": of.MovedDocument, "places": of.PlacesDocument,
+        "replay": of.ReplayDocument,
+    }  # fmt: skip
+    key = next(each for each in documents if each in value)
+    return getattr(msgspec.convert(value, documents[key]), key)
+
+
+def _fix(value: dict[str, Any]) -> Answer:
+    from gpuwhy.reports.fix_json import FixDocument
+
+    return msgspec.convert(value, FixDocument)
+
+
+def _history(value: dict[str, Any]) -> Answer:
+    from gpuwhy.reports.fix_json import HistoryDocument
+
+    return msgspec.convert(value, HistoryDocument)
+
+
+def _undo(value: dict[str, Any]) -> Answer:
+    from gpuwhy.reports.fix_json import UndoDocument
+
+    return msgspec.convert(value, UndoDocument)

@@ -51,22 +51,16 @@ class Writer:
 
     def finish(self, answer: Answer) -> None:
         """Show what was not shown yet."""
-        if self._form == "json":
-            self._put(trace_json.render(answer))
-        elif self._form == "html":
-            self._put(_page(answer))
-        elif isinstance(answer, Trace):
+        if isinstance(answer, Trace) and self._form == "text":
             self._show(
                 text.rest_lines(answer, self._verbose, self._shown)
                 if self._has_begun
                 else text.lines(answer, self._verbose)
             )
-        elif isinstance(answer, (Absence, Moved)):
+        elif isinstance(answer, (Absence, Moved)) and self._form == "text":
             self._show(trace_absence.lines(answer, self._verbose))
-        elif isinstance(answer, LogPlaces):
-            self._put(log_places.render(answer, self._verbose))
         else:
-            self._put(replay.render(answer, verbose=self._verbose))
+            self._put(shown(answer, self._form, self._verbose))
         sys.stdout.flush()
 
     def _show(self, lines: Iterable[text.Line]) -> None:
@@ -90,6 +84,21 @@ class Writer:
             self._path.write_text(content, encoding="utf-8", errors="replace")
             return
         sys.stdout.buffer.write(content.encode("utf-8", "replace"))
+
+
+def shown(answer: Answer, form: str, verbose: bool) -> str:
+    """The whole answer as ``text``, ``json`` or ``html``."""
+    if form == "json":
+        return trace_json.render(answer)
+    if form == "html":
+        return _page(answer)
+    if isinstance(answer, Trace):
+        return text.render(answer, verbose)
+    if isinstance(answer, (Absence, Moved)):
+        return "".join(f"{line}\n" for line, _ in trace_absence.lines(answer, verbose))
+    if isinstance(answer, LogPlaces):
+        return log_places.render(answer, verbose)
+    return replay.render(answer, verbose=verbose)
 
 
 def _page(answer: Answer) -> str:

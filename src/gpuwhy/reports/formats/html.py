@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gpuwhy.investigate.checks.results import Forecast
 from gpuwhy.investigate.differences import Comparison
 from gpuwhy.model.diagnosis import Diagnosis
@@ -9,6 +11,9 @@ from gpuwhy.model.fleet import FleetReport
 from gpuwhy.model.inspection import Inspection
 from gpuwhy.reports.fit_answer import FitAnswer
 from gpuwhy.reports.interface import Detail
+
+if TYPE_CHECKING:
+    from gpuwhy.reports import trace_json
 
 
 def diagnosis(answer: Diagnosis, detail: Detail) -> str:
@@ -57,3 +62,10 @@ def estimate(answer: FitAnswer, detail: Detail) -> str:
 
     del detail
     return render(answer)
+
+
+def trace(answer: trace_json.Answer, detail: Detail) -> str:
+    """The guard first, then what was swallowed, what reaches it, and where it comes from."""
+    from gpuwhy.reports.trace_writing import shown
+
+    return shown(answer, "html", detail.verbose)

@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from gpuwhy.model.diagnosis import Diagnosis
     from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
+    from gpuwhy.reports import trace_json
     from gpuwhy.reports.fit_answer import FitAnswer
+    from gpuwhy.reports.fix_json import FixDocument, HistoryDocument, UndoDocument
     from gpuwhy.reports.interface import Detail
 
 
@@ -54,3 +56,17 @@ def estimate(answer: FitAnswer, detail: Detail) -> str:  # noqa: ARG001
     from gpuwhy.reports.fit_json import render
 
     return render(answer)
+
+
+def trace(answer: trace_json.Answer, detail: Detail) -> str:  # noqa: ARG001
+    """See docs/trace.md."""
+    from gpuwhy.reports.trace_json import render
+
+    return render(answer)
+
+
+def change(answer: FixDocument | HistoryDocument | UndoDocument, detail: Detail) -> str:  # noqa: ARG001
+    """See docs/fix.md."""
+    from gpuwhy.reports.fix_json import written
+
+    return written(answer)

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from gpuwhy.model.diagnosis import Diagnosis
     from gpuwhy.model.fleet import FleetReport
     from gpuwhy.model.inspection import Inspection
+    from gpuwhy.reports import trace_json
     from gpuwhy.reports.fit_answer import FitAnswer
+    from gpuwhy.reports.fix_json import FixDocument, HistoryDocument, UndoDocument
     from gpuwhy.reports.interface import Detail
 
 
@@ -57,3 +59,18 @@ def estimate(answer: FitAnswer, detail: Detail) -> list[Row]:
     from gpuwhy.reports.fit import rows
 
     return list(rows(answer, detail.verbose))
+
+
+def trace(answer: trace_json.Answer, detail: Detail) -> str:
+    """The guard first, then what was swallowed, what reaches it, and where it comes from."""
+    from gpuwhy.reports.trace_writing import shown
+
+    return shown(answer, "text", detail.verbose)
+
+
+def change(answer: FixDocument | HistoryDocument | UndoDocument, detail: Detail) -> list[Row]:
+    """The diagnosis in two lines, the remedies, what was done and what came of it."""
+    from gpuwhy.reports.fix_saved import rows
+
+    del detail
+    return list(rows(answer))
