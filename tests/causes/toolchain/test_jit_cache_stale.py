@@ -152,3 +152,16 @@ def test_an_environment_s_older_cpp_run_time_makes_no_stale_cache(judge_report: 
     judgement = judge_report(text)
     assert judgement.findings[0].cause == "libc-too-old"
     assert CAUSE not in [found.cause for found in judgement.findings]
+
+
+def test_a_compile_cache_that_asks_to_be_removed() -> None:
+    from gpuwhy.investigate import diagnose_log
+
+    log = b"""Traceback (most recent call last):
+  File "/srv/env/lib/python3.12/site-packages/vllm/compilation/compiler_interface.py", line 300, in load
+    assert inductor_compiled_graph is not None, (
+AssertionError: Inductor cache lookup failed. Please remove the cache directory and try again.
+"""
+    first = diagnose_log(log, "report").findings[0]
+    assert (first.cause, first.evidence[0].quote.partition(":")[0]) == ("jit-cache-stale", "AssertionError")
+    assert first.remedies[0].kind == "cache"

@@ -203,3 +203,23 @@ nvcc fatal   : Unsupported gpu architecture 'compute_120'
 """
     found = next(f for f in diagnose_log(log, "report").findings if f.cause == "toolkit-too-old-for-arch")
     assert [(r.kind, r.value) for r in found.remedies] == [("toolkit", ">=12.8")]
+
+
+def test_an_extension_for_ada_is_built_for_its_elder_brother_and_never_for_the_refused_target_again() -> None:
+    from gpuwhy.investigate import diagnose_log
+
+    log = b"""running build_ext
+/opt/conda/envs/t/bin/nvcc -DTORCH_EXTENSION_NAME=quant_cuda -gencode=arch=compute_89,code=sm_89 -c quant_cuda_kernel.cu
+nvcc fatal   : Unsupported gpu architecture 'compute_89'
+error: command '/opt/conda/envs/t/bin/nvcc' failed with exit code 1
+"""
+    found = next(f for f in diagnose_log(log, "report").findings if f.cause == "toolkit-too-old-for-arch")
+    assert [(r.name, r.value) for r in found.remedies] == [("cuda", ">=11.8"), ("TORCH_CUDA_ARCH_LIST", "8.6")]
+
+
+def test_the_older_target_of_cmake_is_older_than_the_refused_one() -> None:
+    from gpuwhy.investigate import diagnose_log
+
+    log = b"/build/llama.cpp/ggml/src/ggml-cuda/CMakeLists.txt\nnvcc fatal   : Unsupported gpu architecture 'compute_89'\n"
+    found = next(f for f in diagnose_log(log, "report").findings if f.cause == "toolkit-too-old-for-arch")
+    assert ("CMAKE_CUDA_ARCHITECTURES", "86") in [(r.name, r.value) for r in found.remedies]

@@ -48,6 +48,7 @@ _COMPUTE_TYPE = says(
 )
 """CTranslate2, which knows fast float16 from 7.0 on, and on the CPU no float16 at all."""
 _KV_CACHE = re.compile(r"kv[-_ ]?cache", re.IGNORECASE)
+_ATTENTION = re.compile(r"\bfmha\b|\battention\b", re.IGNORECASE)
 _RAISED_BY_VLLM = re.compile(r"Bfloat16 is only supported on GPUs with compute capability of at least", re.IGNORECASE)
 
 
@@ -216,6 +217,15 @@ def _remedies(case: Case, match: Match, dtype: str, component: str | None, minim
                 name="fp8",
                 value="off",
                 summary="Compute in bf16: fp8_autocast(enabled=False), without the program's --fp8 options",
+            )
+        )
+    elif family.startswith("fp8") and component == "tensorrt-llm" and _ATTENTION.search(match.text):
+        remedies.append(
+            Remedy(
+                kind="flag",
+                name="--use_fp8_context_fmha",
+                value="disable",
+                summary="Build the engine without attention in fp8 (trtllm-build --use_fp8_context_fmha disable)",
             )
         )
     elif family.startswith("fp8"):

@@ -61,7 +61,7 @@ class Leftover(msgspec.Struct, frozen=True):
         says("module-gone", "cannot open shared object file", rf"{_SO}: cannot open shared object file"),
         says("entry-gone", "no such file or directory", r"No such file or directory\W{1,4}['\"]?(?P<path>[/~][^'\"\n]{1,500})"),
         says("garbled", ("jsondecodeerror", "unpicklingerror", "ran out of input", "eoferror", "badzipfile", "pickle data was truncated"), r"JSONDecodeError|UnpicklingError|Ran out of input|BadZipFile|pickle data was truncated"),
-        says("said-corrupt", ("corrupted jit cache", "corrupt", "stale"), r"Corrupted JIT cache|leading to a corrupted compilation artifact|(?:cache|cached)\b.{0,80}\b(?:is |are |appears? |seems? )?(?:corrupt(?:ed)?|stale)\b|\b(?:corrupt(?:ed)?|stale)\b.{0,40}\b(?:jit |kernel |compile |triton |inductor )?cache\b"),
+        says("said-corrupt", ("corrupted jit cache", "corrupt", "stale", "cache lookup failed", "the cache", "cache directory"), r"Corrupted JIT cache|\bcache lookup failed\b.{0,80}\b(?:remove|delete|clear)|(?:Error|Exception)\b.{0,200}\b(?:remove|delete|clear|clean) (?:the |your |this )?(?:\w{1,20} ){0,2}cache(?: directory| folder| dir)? and (?:try again|retry|re-?run|restart)|leading to a corrupted compilation artifact|(?:cache|cached)\b.{0,80}\b(?:is |are |appears? |seems? )?(?:corrupt(?:ed)?|stale)\b|\b(?:corrupt(?:ed)?|stale)\b.{0,40}\b(?:jit |kernel |compile |triton |inductor )?cache\b"),
         says("old-rules", ("missing and no known rule to make it", "dependency cycle", "premature end of file; recovering"), r"ninja: error: '(?P<path>[^']{1,400})'.{0,400}missing and no known rule to make it"),
         says("nvcc-run", "bin/nvcc", r"(?<![\w:.])(?P<home>/[\w./+-]{1,200}?)/bin/nvcc\b"),
     ],
@@ -180,7 +180,11 @@ def _leftover(
         return _old_rules(case, match, packages, environment)
     if match.sign == "said-corrupt":
         cache = code or caches.cache_of_path(match.text)
-        cache = cache or (caches.cache_of_path("torch_compile_cache") if "compilation artifact" in match.text else None)
+        cache = cache or (
+            caches.cache_of_path("torch_compile_cache")
+            if re.search("compilation artifact|Inductor cache", match.text)
+            else None
+        )
         return Leftover(match, kind, path, cache) if cache is not None or "JIT cache" in match.text else None
     if match.sign in ("baton-call", "baton"):
         return Leftover(match, kind, path, code or by_path or _torch_extensions(match))
@@ -275,7 +279,10 @@ def _certainty(case: Case, left: Leftover, processes: Fact | Unknown) -> Certain
         near = [left.match.text, *(line.text for line in case.lines_around(left.match, 6, 10))]
         return Certainty.LIKELY if any(_INTERRUPTED.search(text[:500]) for text in near) else Certainty.POSSIBLE
     if left.kind == "gone" or left.match.sign == "said-corrupt":
-        is_plain = re.search(r"Corrupted JIT cache|corrupted compilation artifact", left.match.text) is not None
+        is_plain = (
+            re.search(r"Corrupted JIT cache|corrupted compilation artifact|cache lookup failed", left.match.text)
+            is not None
+        )
         return Certainty.LIKELY if is_plain else Certainty.POSSIBLE
     if left.match.sign == "foreign-libc" and left.cache is not None and "GLIBC_" in left.match.text:
         return Certainty.PROVEN  # what was compiled here would have been linked against the C library of here

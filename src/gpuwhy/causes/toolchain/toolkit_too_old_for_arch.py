@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from gpuwhy.causes._case import Case, Match, derived, inferred
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
@@ -298,6 +300,22 @@ _OWN_TARGETS = frozenset({"vllm", "sgl-kernel", "sglang", "torch", "torchvision"
 """Their CMake or setup scripts ask torch or themselves for the targets, and leave CMAKE_CUDA_ARCHITECTURES aside."""
 
 
+def _older_target(refused: RejectedTarget) -> str:
+    """A target before the refused one that older toolkits know, and whose PTX serves the GPU."""
+    number = int((refused.capability or "12.0").replace(".", ""))
+    return "89" if number >= 100 else "86" if number >= 89 else "80" if number > 80 else "70"
+
+
+def _asks_torch_for_targets(case: Case, match: Match, component: str | None) -> bool:
+    """An extension that torch's builder compiles, and that names no targets itself."""
+    if component in _OWN_TARGETS:
+        return False
+    near = (match.line, *case.lines_around(match, 30, 20))
+    return any(
+        re.search(r"TORCH_EXTENSION_NAME|cpp_extension|\brunning build_ext\b", line.text[:6000]) for line in near
+    )
+
+
 def _refused_remedies(
     case: Case, refused: RejectedTarget, component: str | None, first: str | None
 ) -> tuple[Remedy, ...]:
@@ -315,17 +333,30 @@ def _refused_remedies(
             risk="medium",
         )
     ]
+    older = _older_target(refused)
     takes_cmakes_targets = component not in _OWN_TARGETS and _is_cmake(case, refused.match)
-    if component is None or component in BUILDS_OF_LLAMA or takes_cmakes_targets:
+    if component in BUILDS_OF_LLAMA or takes_cmakes_targets:
         remedies.append(
             Remedy(
                 kind="config",
                 name="CMAKE_CUDA_ARCHITECTURES",
-                value="89",
+                value=older,
                 summary="Build for an older target: its PTX is compiled for the GPU by the driver at the first start",
                 cost="slower first start, and kernels without the GPU's newer instructions",
                 check=("the build ends without 'Unsupported gpu architecture'",),
                 is_sure=component in BUILDS_OF_LLAMA,
+            )
+        )
+    elif refused.capability == "8.9" and _asks_torch_for_targets(case, refused.match, component):
+        remedies.append(
+            Remedy(
+                kind="env",
+                name="TORCH_CUDA_ARCH_LIST",
+                value=f"{older[:-1]}.{older[-1]}",
+                summary="Build for 8.6, whose code runs on 8.9 as it is: set it in the environment of the build",
+                cost="kernels without FP8",
+                check=("the build ends without 'Unsupported gpu architecture'",),
+                is_sure=False,
             )
         )
     elif component == "deepgemm":
