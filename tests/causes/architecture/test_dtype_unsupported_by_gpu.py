@@ -112,3 +112,14 @@ def test_a_feature_that_cannot_be_enabled_below_a_generation_is_a_limit_too() ->
 
     log = b"[TensorRT-LLM][ERROR] Assertion failed: FP8 context attention cannot be enabled on Pre-Hopper Arch except Ada. (/src/plugins/attention.cpp:450)\n"
     assert diagnose_log(log, "report").findings[0].cause == "dtype-unsupported-by-gpu"
+
+
+def test_a_cache_that_the_command_asks_for_in_fp8_is_kept_in_the_model_s_format_first() -> None:
+    from gpuwhy.investigate import diagnose_log
+
+    command = "vllm serve Qwen/Qwen3-8B --kv-cache-dtype {dtype}\n"
+    error = "triton.compiler.errors.CompilationError: at 115:17:\n  k_load = tl.load(K + off_k)\ntype fp8e4nv not supported in this architecture. The supported fp8 dtypes are ('fp8e4b15', 'fp8e5')\n"
+    first = diagnose_log((command.format(dtype="fp8") + error).encode(), "report").findings[0]
+    assert (first.remedies[0].name, first.remedies[0].value) == ("--kv-cache-dtype", "auto")
+    other = diagnose_log((command.format(dtype="auto") + error).encode(), "report").findings[0]
+    assert "--kv-cache-dtype" not in [remedy.name for remedy in other.remedies]

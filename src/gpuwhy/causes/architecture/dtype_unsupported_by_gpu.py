@@ -48,6 +48,11 @@ _COMPUTE_TYPE = says(
 )
 """CTranslate2, which knows fast float16 from 7.0 on, and on the CPU no float16 at all."""
 _KV_CACHE = re.compile(r"kv[-_ ]?cache", re.IGNORECASE)
+_FP8_CACHE_ASKED = re.compile(
+    r"(?:--kv-cache-dtype[= ]|[\"']?kv_cache_dtype[\"']?\s{0,2}[=:]\s{0,2})[\"']?(?:torch\.)?(?:fp8(?!_e5m2)|float8_e4m3)",
+    re.IGNORECASE,
+)
+"""A command or the printed settings that ask for the cache in fp8."""
 _ATTENTION = re.compile(r"\bfmha\b|\battention\b", re.IGNORECASE)
 _RAISED_BY_VLLM = re.compile(r"Bfloat16 is only supported on GPUs with compute capability of at least", re.IGNORECASE)
 
@@ -201,7 +206,7 @@ def _remedies(case: Case, match: Match, dtype: str, component: str | None, minim
         )  # fmt: skip
     if family == "bf16":
         remedies += _half(case, component)
-    elif _KV_CACHE.search(match.text):
+    elif _KV_CACHE.search(match.text) or (family.startswith("fp8") and _asks_for_fp8_cache(case)):
         remedies.append(
             Remedy(
                 kind="flag",
@@ -254,6 +259,11 @@ def _remedies(case: Case, match: Match, dtype: str, component: str | None, minim
             )
         )
     return tuple(remedies)  # fmt: skip
+
+
+def _asks_for_fp8_cache(case: Case) -> bool:
+    """Whether the report shows that the cache was asked for in fp8; a kernel of it names the format and not the cache."""
+    return any(_FP8_CACHE_ASKED.search(line.text[:4000]) for _, line in case.lines())
 
 
 def _half(case: Case, component: str | None) -> list[Remedy]:
