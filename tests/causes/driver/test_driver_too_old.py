@@ -157,3 +157,14 @@ def test_neighbours_are_left_alone(judge_report: Judge, text: str) -> None:
 def test_triton_asks_the_driver_for_a_function_that_came_later(judge_report: Judge, finding: Find) -> None:
     report = "SystemError: Failed to retrieve cuOccupancyMaxActiveClusters from libcuda.so.1\n"
     assert finding(judge_report(report), CAUSE).certainty is Certainty.LIKELY
+
+
+def test_a_program_of_the_host_is_not_sent_to_an_image(judge_report: Judge) -> None:
+    text = (
+        'time=2025-10-10T10:10:10.000Z level=INFO source=runner.go:80 msg="discovering available GPUs..."\n'
+        "ggml_cuda_init: failed to initialize CUDA: CUDA driver version is insufficient for CUDA runtime version\n"
+        "load_backend: loaded CUDA backend from /usr/lib/ollama/cuda_v12/libggml-cuda.so\n"
+        "| NVIDIA-SMI 470.223.02   Driver Version: 470.223.02   CUDA Version: 11.4     |\n"
+    )
+    first = judge_report(text).findings[0]
+    assert (first.cause, [remedy.kind for remedy in first.remedies]) == ("driver-too-old", ["driver"])

@@ -220,3 +220,14 @@ def test_another_attention_backend_only_where_the_report_points_to_attention(jud
     assert names == ["sglang"]
     named = plain.replace("--model m", "--model m --attention-backend fa3")
     assert "--attention-backend" in [remedy.name for remedy in judge_report(named).findings[0].remedies]
+
+
+def test_what_starts_the_server_computes_nothing(judge_report: Judge) -> None:
+    text = (
+        'TGI 2.2.0 gives only "!!!!!!!!!!!!!!"\n\ndocker run --gpus all img --quantize awq\n{"generated_text":"'
+        + "!" * 40
+        + '"}\n'
+    )
+    first = judge_report(text).findings[0]
+    assert first.component == "text-generation-inference"
+    assert all("container" not in remedy.name for remedy in first.remedies)

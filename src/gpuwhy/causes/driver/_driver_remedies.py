@@ -120,6 +120,8 @@ def builds(case: Case, component: str | None, where: Surroundings, driver: Drive
     wheel = torch_build(driver) if is_of_torch and case.engine not in ("ollama", "llama.cpp", "tensorrt-llm") else None
     if wheel is not None:
         return (wheel,)
+    if case.engine == "ollama":
+        return ()  # installed on the host, and its releases carry the builds of one CUDA or two, for all drivers
     if case.engine in ENGINES_WITH_IMAGES:
         return (older_image(case, driver),)
     named = component if component and component not in ("torch", "driver") else case.engine

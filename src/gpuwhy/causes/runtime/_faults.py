@@ -23,6 +23,15 @@ KERNEL_LIBRARIES = frozenset(
      "causal-conv1d", "lmcache", "transformer-engine", "sageattention", "triton"}
 )  # fmt: skip
 BACKEND_FLAG = {"vllm": "--attention-backend", "sglang": "--attention-backend"}
+_WITHOUT_KERNELS = GENERIC | {
+    "container-engine",
+    "container-image",
+    "nvidia-container-toolkit",
+    "network",
+    "fabric-manager",
+    "kernel-linux",
+}
+"""Parts that a start command or a log names beside the failure, and in which no kernel sits."""
 PACKAGES = {"flashinfer": "flashinfer-python", "sgl-kernel": "sgl-kernel", "flaggems": "flag_gems", "deepgemm": "deep-gemm"}  # fmt: skip
 _COMPILED_BY_TORCH = re.compile(r"torchinductor_|torch[/\\]_inductor[/\\]")
 _DRAFT = re.compile(r"speculative|draft|eagle|\bmtp\b|nextn|medusa", re.IGNORECASE)
@@ -59,7 +68,7 @@ def component_of(case: Case, match: Match, experiments: Experiments | Unknown, *
     engine = engine_in_log(case)
     if is_synchronous or engine not in ENGINES:
         near = in_message if in_message in KERNEL_LIBRARIES else case.component_near(match)
-        if near is not None and near not in WEAK:
+        if near is not None and near not in WEAK and near not in _WITHOUT_KERNELS:
             return near
     if engine:
         return components.canonical(engine) or engine

@@ -232,7 +232,7 @@ def _wider_range(engine: str, *, is_sure: bool) -> tuple[Remedy, ...]:
     return (Remedy(kind=kind, name=name, value="bfloat16", summary="bfloat16 has the range that float16 lacks", is_sure=is_sure, rank=0),)  # fmt: skip
 
 
-_BACKENDS = (("TRITON_ATTN", "vllm"), ("FLASH_ATTN", "vllm"), ("FLASHINFER", "flashinfer"), ("VLLM_", "vllm"), ("SGLANG_", "sglang"))  # fmt: skip
+_BACKENDS = (("TRITON_ATTN", "vllm"), ("FLASH_ATTN", "vllm"), ("FLASHINFER", "flashinfer"), ("VLLM_", "vllm"), ("SGLANG_", "sglang"), ("text-generation-", "text-generation-inference"), ("TGI ", "text-generation-inference"), ('"generated_text"', "text-generation-inference"))  # fmt: skip
 
 
 def _backend(case: Case) -> str | None:
