@@ -185,3 +185,22 @@ def test_a_value_that_no_release_takes_is_not_upgraded_away(
 ) -> None:
     found = finding(judge_report(text), ID)
     assert [(remedy.kind, remedy.name) for remedy in found.remedies] == [("flag", option)]
+
+
+def test_every_option_that_was_not_understood_has_its_own_way_out(judge_report: Judge) -> None:
+    text = "launch_server.py: error: unrecognized arguments: --tensor-parallel 4 --gpu-memory-utilization 0.9\n"
+    first = judge_report("python -m sglang.launch_server\n" + text).findings[0]
+    named = [remedy.name for remedy in first.remedies]
+    assert named[0] == "--tp-size"
+    assert "--mem-fraction-static" in named
+
+
+def test_a_bound_that_is_too_small_for_what_is_loaded(judge_report: Judge) -> None:
+    first = judge_report("vllm serve m\nValueError: LoRA rank 128 is greater than max_lora_rank 16.\n").findings[0]
+    remedy = first.remedies[0]
+    assert (first.cause, remedy.kind, remedy.name, remedy.value) == ("bad-argument", "flag", "--max-lora-rank", "128")
+
+
+def test_near_miss_a_length_beyond_the_limit_is_no_bound_of_this_kind(judge_report: Judge) -> None:
+    text = "vllm serve m\nValueError: Prompt length 9000 is greater than max_model_len 8192.\n"
+    assert "bad-argument" not in [found.cause for found in judge_report(text).findings]

@@ -40,12 +40,12 @@ _VALIDATION = says(
 )  # fmt: skip
 _VALUE = says(
     "value",
-    ("unknown attention backend", "cannot find the config file for", "invalid value '", "invalid tool call parser", "requires --tool-call-parser", "reasoning parser", "appears to be a uri", "'tcp://", "argumentvalidation", "invalid literal for int", "unknown load format", "unknown load_format", "does not match the quantization", "invalid device string", "invalid attention backend", "unknown tool", "unknown chat template", "is not in list", "is not a valid", "invalid value for", "valid options are", "must be one of", "supported values are", "chose from", "choose from", "unsupported value", "invalid backend", "invalid dtype", "unknown dtype", "unknown kv_cache_dtype", "must be in the range", "should be between", "jsondecodeerror", "invalid json", "must be between", "cannot parse", "invalid log level", "unknown distributed executor backend", "unknown speculative method", "unsupported speculative", "must be greater than 0", "must be positive", "must be in (0", "must be less than 1", "must be less than or equal", "cannot find the config file for"),
+    ("unknown attention backend", "is greater than max_", "cannot find the config file for", "invalid value '", "invalid tool call parser", "requires --tool-call-parser", "reasoning parser", "appears to be a uri", "'tcp://", "argumentvalidation", "invalid literal for int", "unknown load format", "unknown load_format", "does not match the quantization", "invalid device string", "invalid attention backend", "unknown tool", "unknown chat template", "is not in list", "is not a valid", "invalid value for", "valid options are", "must be one of", "supported values are", "chose from", "choose from", "unsupported value", "invalid backend", "invalid dtype", "unknown dtype", "unknown kv_cache_dtype", "must be in the range", "should be between", "jsondecodeerror", "invalid json", "must be between", "cannot parse", "invalid log level", "unknown distributed executor backend", "unknown speculative method", "unsupported speculative", "must be greater than 0", "must be positive", "must be in (0", "must be less than 1", "must be less than or equal", "cannot find the config file for"),
     r"(?:Unknown|Invalid|unknown|invalid|Unsupported|unsupported) (?P<kind>attention backend|tool call parser|reasoning parser|load[ _]format|backend|dtype|kv_cache_dtype|log level|distributed executor backend|speculative method|scheduling policy|schedule policy|device string|device|tool parser|chat template|data type|guided decoding backend|logging level|sampling backend|grammar backend)[:=]? ?['\"`]?(?P<value>[^\s'\"`,(]{0,80})"
     r"|requires --tool-call-parser|(?P<port>[A-Z][A-Z0-9_]{2,40}_PORT)\W.{0,80}?tcp://|'?(?P<uri>tcp://[\d.]{7,15}:\d{1,5})'? ?appears to be a URI|invalid literal for int\(\) with base 10: '(?P<uri2>tcp://[\w.:-]{3,60})'"
     r"|ArgumentValidation\(\"(?P<said>.{1,200}?)\"\)|does not match the quantization method specified in the `?quantization`? argument|Cannot find the config file for \w{2,30}|Invalid value '(?P<value5>[^']{0,80})' for (?P<variable>[A-Z][A-Z0-9]{1,20}_[A-Z0-9_]{2,60})"
     r"|[Rr]easoning parser ['\"]?(?P<value2>\S{1,60}?)['\"]? not found|(?P<option>[a-z][a-z_]{2,50}|--[a-z][\w-]{2,50}) (?:must be (?:in|one of|between|greater than 0|positive|less than)|should be between).{0,120}[Gg]ot:? ?(?P<value3>\S{1,40})"
-    r"|KeyError: ['\"]invalid \w{2,20} (?:call )?parser|'(?P<value4>[^']{1,60})' is not a valid (?P<class>\w{3,60}(?:Backend|Method|Format|Mode|Type|Policy|Strategy|Dtype|Impl))\b",
+    r"|KeyError: ['\"]invalid \w{2,20} (?:call )?parser|'(?P<value4>[^']{1,60})' is not a valid (?P<class>\w{3,60}(?:Backend|Method|Format|Mode|Type|Policy|Strategy|Dtype|Impl))\b|\b(?P<need>[A-Z][\w ]{2,30}?) (?P<value6>\d{1,9}) is greater than (?P<bound>max_(?!model|position|seq_len|tokens|context|num_batched|new|total)\w{2,30}) \d{1,9}\b",
 )  # fmt: skip
 
 _COMPILERS = re.compile(
@@ -131,7 +131,7 @@ def bad_argument(case: Case) -> Judgement:
         explains=case.explains(argument.match),
         missing=(missing,) if missing is not None else (),
         rivals=() if argument.certainty is Certainty.PROVEN else ("backend-combination-unsupported", "api-drift"),
-        remedies=_remedies(argument, who, history),
+        remedies=(*_remedies(argument, who, history), *_of_the_others(argument, who)),
         not_remedies=(
             NotARemedy(
                 f"reinstalling the same release of {who}",
@@ -387,7 +387,7 @@ def _option_of(match: Match) -> str:
     kind = (match.group("kind") or "").lower()
     if kind in _OPTIONS_OF_KINDS:
         return _OPTIONS_OF_KINDS[kind]
-    named = match.group("option") or ""
+    named = match.group("option") or match.group("bound") or ""
     if named:
         return named if named.startswith("-") else f"--{named.replace('_', '-')}"
     if "easoning parser" in match.text:
@@ -568,7 +568,9 @@ def _of_option(argument: Argument, who: str, history: History) -> tuple[Remedy, 
         remedies.append(
             Remedy(kind="flag", name=history.similar, value="set", rank=-1, is_sure=False, summary=f"Perhaps {history.similar} was meant: {option} is no option of {who}", check=(_help(argument),))
         )  # fmt: skip
-    if argument.kind == "value":
+    if argument.match.group("bound") is not None and argument.value.isdigit():
+        remedies.append(Remedy(kind=_kind(option), name=option, value=argument.value, summary=f"Allow as much as is asked for: {option} {argument.value}", check=(_help(argument),)))  # fmt: skip
+    elif argument.kind == "value":
         remedies.append(
             Remedy(
                 kind=_kind(option),
@@ -603,6 +605,22 @@ def _of_option(argument: Argument, who: str, history: History) -> tuple[Remedy, 
             )
         )
     return tuple(remedies)
+
+
+def _of_the_others(argument: Argument, who: str) -> tuple[Remedy, ...]:
+    """One message names all options that were not understood: each has to be renamed or left out."""
+    extra = _group(argument.match, "extra")
+    if argument.kind != "unknown" or not argument.option.startswith("-"):
+        return ()
+    named = dict.fromkeys(re.findall(r"(?:^|\s)(--[A-Za-z][\w-]{1,60})", extra[:400]))
+    found: list[Remedy] = []
+    for option in [each for each in named if each != argument.option][:4]:
+        change = renamed_switches.change_of(argument.engine, option)
+        instead = change.instead if change is not None and change.instead else switches.similar_option(argument.engine, option) or ""  # fmt: skip
+        name, _, value = instead.partition(" ")
+        summary = f"The same for {option}: {f'use {instead}' if instead else f'leave it out, it is no option of {who}'}"
+        found.append(Remedy(kind="flag", name=name or option, value=(value or "set") if instead else "remove", summary=summary, is_sure=False, rank=2, check=(_help(argument),)))  # fmt: skip
+    return tuple(found)
 
 
 def _help(argument: Argument) -> str:
