@@ -28,6 +28,12 @@ SECRET = "hf_LabLabLabLabLabLabLabLabLabLabLabL"
 SEED = ["sh", "-c", "cat /logs/seed_crash_fake128.log >&2; exit 3"]
 GREEDY = "print('loading weights', flush=True); held = bytearray(400 << 20); held[::4096] = b'1' * len(held[::4096])"
 
+SUPERVISED = r"""
+printf '[supervisord]\nlogfile=/tmp/supervisord.log\n[program:sglang]\ncommand=python3 -m sglang.launch_server\nredirect_stderr=true\nstdout_logfile=/logs/seed_crash_fake128.log\n' > /etc/supervisord.conf
+echo '2026-11-30 06:09:21,123 INFO gave up: sglang entered FATAL state, too many start retries too quickly' > /tmp/supervisord.log
+exec sleep 600
+"""
+
 UNIT = """\
 [Unit]
 Description=vLLM in a container
@@ -69,6 +75,25 @@ def test_the_log_of_an_ended_container_gives_the_cause(docker: Engine) -> None:
     assert facts["mem_total_bytes"] > 0, "the host's part"
     notes = " ".join(examined.document["notes"])
     assert "The inside of docker container lab-seed was not visible" in notes
+
+
+def test_a_service_named_beside_a_container_is_one_in_it_or_refused(docker: Engine) -> None:
+    """The program's log is not the container's own: without its name nothing of it is seen."""
+    docker.start("lab-supervised", ["sh", "-c", SUPERVISED])
+    named = docker.diagnose("docker:lab-supervised", "--unit", "sglang")
+    assert named.status == 1, named.errors
+    assert named.causes[0] == "toolkit-too-old-for-arch"
+    assert docker.diagnose("docker:lab-supervised", "--unit", "supervisor:sglang").causes == named.causes
+    for container, unit, why in (
+        ("lab-supervised", "vllm", "supervisord has no program vllm; it has sglang"),
+        ("lab-running", "vllm.service", "supervisord has no program vllm.service"),
+        ("lab-seed", "vllm", "it does not run: it is exited"),
+    ):
+        for verb in ("diagnose", "check"):
+            refused = docker.gpuwhy(verb, f"docker:{container}", "--unit", unit)
+            assert refused.status == 3, refused.text
+            assert why in refused.errors
+            assert "Of a container --unit takes" in refused.errors
 
 
 def test_a_kill_for_memory_is_told_by_the_engine_and_the_kernel(docker: Engine) -> None:
