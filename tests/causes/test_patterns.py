@@ -11,6 +11,7 @@ import pytest
 
 import gpuwhy.causes
 from gpuwhy.causes import catalogue
+from gpuwhy.causes._lazy_patterns import LazyPattern
 from gpuwhy.diagnosis.matching import PATTERN_WINDOW
 
 SECONDS_ALLOWED = 0.5
@@ -42,8 +43,9 @@ def patterns() -> dict[str, re.Pattern[str]]:
     }
     for module in pkgutil.walk_packages(gpuwhy.causes.__path__, "gpuwhy.causes."):
         for name, value in vars(importlib.import_module(module.name)).items():
-            if isinstance(value, re.Pattern):
-                found[f"{module.name}.{name}"] = value
+            if isinstance(value, re.Pattern | LazyPattern):
+                # a source that is no pattern shows here
+                found[f"{module.name}.{name}"] = re.compile(value.pattern, value.flags)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.knowledge import components
 
 GENERIC = frozenset({"python", "user-program", "python-env", "cuda-toolkit", "driver", "cuda-compat", "ninja", "cmake"})
@@ -12,8 +13,8 @@ GENERIC = frozenset({"python", "user-program", "python-env", "cuda-toolkit", "dr
 WEAK = frozenset({"torch", "tvm", "nccl", "ray", "setuptools", "pip", "uvicorn", "fastapi", "numpy"})
 """Carriers: their frames lie around other components' failures. They count when nothing else is named."""
 
-_PATH = re.compile(r"(?:[\w.@+~-]{0,80}/){1,40}[\w.@+~-]{1,120}", re.ASCII)
-_PIP_FOLDER = re.compile(
+_PATH = lazy_pattern(r"(?:[\w.@+~-]{0,80}/){1,40}[\w.@+~-]{1,120}", re.ASCII)
+_PIP_FOLDER = lazy_pattern(
     r"/(?:pip-install-\w+|pip-req-build-\w+|pip-wheel-\w+|build-via-sdist-\w+|pip-build-\w+)/([A-Za-z][\w.-]*?)(?:_[0-9a-f]{2,40})?/"
 )
 _FOLDERS_OF_SOURCES = frozenset(
@@ -33,35 +34,35 @@ _FOLDERS_OF_SOURCES = frozenset(
     }
 )
 """What stands below a checkout that pip builds in place: parts of the project, not its name."""
-_BUILT_BY_PIP = re.compile(
+_BUILT_BY_PIP = lazy_pattern(
     r"(?:Failed building wheel for|Building wheels? for(?: collected packages)?|Failed to build(?: installable wheels for)?|Running setup\.py \w+ for"
     r"|could not build wheels for|Failed to build `?|Building editable for)\s*:?\s*`?([A-Za-z][\w.-]{1,60})",
     re.IGNORECASE,
 )
-_ASKED_OF_PIP = re.compile(r"\bpip3? install (?:-\S+ )*['\"]?([A-Za-z][\w.-]{1,60})")
-_TORCH_EXTENSION = re.compile(
+_ASKED_OF_PIP = lazy_pattern(r"\bpip3? install (?:-\S+ )*['\"]?([A-Za-z][\w.-]{1,60})")
+_TORCH_EXTENSION = lazy_pattern(
     r"torch_extensions/(?:py\d+_\w{1,12}/)?(\w{2,60})/|TORCH_EXTENSION_NAME=(\w{2,60})"
     r"|(?:Error building extension|Loading extension module|Building extension module) '?(\w{2,60})"
 )
 _BUILD_TARGETS = (
-    ("vllm", re.compile(r"CMakeFiles/(?:_(?:moe_)?C(?:_stable_libtorch)?|cumem_allocator)\.dir/|--target=_(?:moe_)?C\b")),
-    ("sgl-kernel", re.compile(r"CMakeFiles/common_ops\w{0,30}\.dir/")),
-    ("llama.cpp", re.compile(r"CMakeFiles/ggml[\w-]{0,20}\.dir/")),
-    ("flashinfer", re.compile(
+    ("vllm", lazy_pattern(r"CMakeFiles/(?:_(?:moe_)?C(?:_stable_libtorch)?|cumem_allocator)\.dir/|--target=_(?:moe_)?C\b")),
+    ("sgl-kernel", lazy_pattern(r"CMakeFiles/common_ops\w{0,30}\.dir/")),
+    ("llama.cpp", lazy_pattern(r"CMakeFiles/ggml[\w-]{0,20}\.dir/")),
+    ("flashinfer", lazy_pattern(
         r"(?<![\w./-])(?:batch_(?:prefill|decode|mla|attention|pod)|single_(?:prefill|decode)|sampling|norm|rope|page|cascade|quantization|fused_moe_\d{2,3}\w{0,8}"
         r"|fp4_(?:gemm|quantization)|fp8_gemm|gemm_sm\d|fmha_(?:gen|cutlass)|trtllm_\w{3,40}|mxfp8_quantization|cutlass_fused_moe|tgv_gemm|xqa)\w{0,200}/\w{1,200}(?:\.cuda)?\.s?o\b"
     )),
-    ("flash-attn", re.compile(r"(?<![\w./-])flash_(?:fwd|bwd)_\w{1,100}\.(?:cuda\.)?(?:cu|o)\b")),
-    ("deepgemm", re.compile(r"Assertion error \(\S{0,100}csrc/(?:\S{0,60}/)?(?:jit|apis/)|DeepGEMM JIT|\.deep_gemm/")),
-    ("xformers", re.compile(r"\bmemory_efficient_attention|\b(?:cutlass|flshatt|fmha_cutlass)[FB](?:@|-blackwell|_f16|_bf16|_f32|`)|\bxformers/.{0,300}\bflash_(?:fwd|bwd)_")),
-    ("flashinfer", re.compile(r"\[TensorRT-LLM\].{0,400}(?:flashinfer|nv_internal)/")),  # it carries kernels of TensorRT-LLM, and their messages
-    ("tensorrt-llm", re.compile(r"\[TensorRT-LLM\]|\[TRT-LLM\]")),
-    ("tensorrt", re.compile(r"\[TRT\]")),
-    ("stable-diffusion-webui", re.compile(r"\bmodules\.devices\.NansException|\bstable-diffusion-webui[/\\]|COMMANDLINE_ARGS variable")),
-    ("flashmla", re.compile(r"\bFLASH_MLA_|\bFlash MLA\b")),
-    ("localai", re.compile(r"\bGRPC\([\w.-]{1,80}-127\.0\.0\.1:\d{2,5}\): std(?:err|out)")),
-    ("triton", re.compile(r"__triton_launcher|/cuda_utils\.c\b|\bptxas(?:-blackwell)? /tmp/tmp\w{4,16}\.ptx\b")),
-    ("deepspeed", re.compile(r"DeepSpeed Op Builder|\bds_report\b")),
+    ("flash-attn", lazy_pattern(r"(?<![\w./-])flash_(?:fwd|bwd)_\w{1,100}\.(?:cuda\.)?(?:cu|o)\b")),
+    ("deepgemm", lazy_pattern(r"Assertion error \(\S{0,100}csrc/(?:\S{0,60}/)?(?:jit|apis/)|DeepGEMM JIT|\.deep_gemm/")),
+    ("xformers", lazy_pattern(r"\bmemory_efficient_attention|\b(?:cutlass|flshatt|fmha_cutlass)[FB](?:@|-blackwell|_f16|_bf16|_f32|`)|\bxformers/.{0,300}\bflash_(?:fwd|bwd)_")),
+    ("flashinfer", lazy_pattern(r"\[TensorRT-LLM\].{0,400}(?:flashinfer|nv_internal)/")),  # it carries kernels of TensorRT-LLM, and their messages
+    ("tensorrt-llm", lazy_pattern(r"\[TensorRT-LLM\]|\[TRT-LLM\]")),
+    ("tensorrt", lazy_pattern(r"\[TRT\]")),
+    ("stable-diffusion-webui", lazy_pattern(r"\bmodules\.devices\.NansException|\bstable-diffusion-webui[/\\]|COMMANDLINE_ARGS variable")),
+    ("flashmla", lazy_pattern(r"\bFLASH_MLA_|\bFlash MLA\b")),
+    ("localai", lazy_pattern(r"\bGRPC\([\w.-]{1,80}-127\.0\.0\.1:\d{2,5}\): std(?:err|out)")),
+    ("triton", lazy_pattern(r"__triton_launcher|/cuda_utils\.c\b|\bptxas(?:-blackwell)? /tmp/tmp\w{4,16}\.ptx\b")),
+    ("deepspeed", lazy_pattern(r"DeepSpeed Op Builder|\bds_report\b")),
 )  # fmt: skip
 """Files and modules that builds print without the project's name, and what names one project only."""
 _EXTENSIONS_OF = {
@@ -74,8 +75,8 @@ _EXTENSIONS_OF = {
     "exllamav3": ("exllamav3_ext",),
 }  # fmt: skip
 """Modules that torch builds at run time, by the package that asks for them; their folder has the module's name only."""
-_LIBRARY = re.compile(r"\b([\w.-]{2,80}\.so)\b", re.ASCII)
-_WORD = re.compile(r"[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)*", re.ASCII)
+_LIBRARY = lazy_pattern(r"\b([\w.-]{2,80}\.so)\b", re.ASCII)
+_WORD = lazy_pattern(r"[A-Za-z][A-Za-z0-9]*(?:[-_.][A-Za-z0-9]+)*", re.ASCII)
 _ORDINARY_WORDS = frozenset(
     [
         "error",

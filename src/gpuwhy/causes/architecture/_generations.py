@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.knowledge import capability as capabilities
 
 _WRITTEN_FOR: dict[str, tuple[int, ...]] = {
@@ -20,10 +21,10 @@ _WRITTEN_FOR: dict[str, tuple[int, ...]] = {
     "qserve": (8,),
 }
 """Major versions of the compute capability, from the projects' own statements of what they support."""
-_FLASH_ATTENTION_3 = re.compile(
+_FLASH_ATTENTION_3 = lazy_pattern(
     r"flash[-_]?attn(?:ention)?[-_]?3|\bfa3\b|_fa3_C|flash-attention/hopper|/hopper/flash_", re.I
 )
-_FLASH_ATTENTION_4 = re.compile(r"flash_attn/cute|flash[-_]?attn(?:ention)?[-_]?4|\bfa4\b", re.I)
+_FLASH_ATTENTION_4 = lazy_pattern(r"flash_attn/cute|flash[-_]?attn(?:ention)?[-_]?4|\bfa4\b", re.I)
 
 
 def written_for(component: str | None, text: str = "") -> tuple[int, ...] | None:

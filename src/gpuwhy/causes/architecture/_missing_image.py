@@ -13,6 +13,7 @@ import msgspec
 
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._component import first_component
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import Sign, says
 from gpuwhy.causes.architecture._examined_binaries import binaries_of, component_of_binary
 from gpuwhy.causes.architecture._torch_warnings import TORCH_WARNED, read_torch_warning
@@ -74,7 +75,7 @@ WITHOUT_TORCH = components.BUILDS_OF_LLAMA | {
 """Programs and libraries that start their kernels without torch."""
 _NATIVE_PARTS = {"faster-whisper": "ctranslate2", "whisperx": "ctranslate2"}
 """Python packages whose kernels are those of another one, whose frames no traceback shows."""
-_OPERATION = re.compile(r"\btorch\.ops\.(?P<space>\w+)|\b(?P<module>[a-z]\w{2,40})\.\w+\(")
+_OPERATION = lazy_pattern(r"\btorch\.ops\.(?P<space>\w+)|\b(?P<module>[a-z]\w{2,40})\.\w+\(")
 _SPACES = {
     "_c": "vllm",
     "_moe_c": "vllm",
@@ -84,11 +85,11 @@ _SPACES = {
     "_vllm_fa2_c": "vllm",
     "_vllm_fa3_c": "vllm",
 }
-_TORCH_CALL = re.compile(r"\btorch\.(?!ops\b)\w+(?:\.\w+)*\(|\.(?:to|cuda|float|half|bfloat16|zero_|fill_)\(")
-_PASSING = re.compile(
+_TORCH_CALL = lazy_pattern(r"\btorch\.(?!ops\b)\w+(?:\.\w+)*\(|\.(?:to|cuda|float|half|bfloat16|zero_|fill_)\(")
+_PASSING = lazy_pattern(
     r"torch/(?:_ops|_library|utils/_contextlib|nn/modules/module|autograd/function|_dynamo|_inductor|compiler|fx|jit/_script)"
 )
-_JIT_PATH = re.compile(
+_JIT_PATH = lazy_pattern(
     r"/flashinfer/(?:\d[\w.+]{0,30}/)?(?P<targets>\d{2,3}[af]?(?:_\d{2,3}[af]?){0,9})/(?:cached_ops|generated)/"
     r"|/(?P<torch>torch_extensions)/|(?P<triton>Triton Error \[CUDA\])|/\.triton/cache/|/tvm-ffi/|/\.cache/sglang/jit"
 )
@@ -216,27 +217,27 @@ def _owner(case: Case, match: Match) -> tuple[str | None, bool]:
 
 
 _SPEAKING_OPERATIONS = (
-    ("sglang", re.compile(r"\bSGLang\b|TRTLLM M[LH]A backend|FlashAttention v[34] Backend", re.I)),
-    ("vllm", re.compile(r"GPUs with compute capability (?:less than|below) \d\.\d are not supported|VLLM_USE_V1|\bvLLM\b|\bcutlass_scaled_(?:fp4_)?mm|\bcutlass_(?:fp4_|fp8_)?(?:moe|group)_?(?:mm|gemm)|\bget_cutlass_moe_mm|scaled_fp4_(?:quant|experts_quant)|nvfp4 quantization|rowwise_scaled_linear_cutlass", re.I)),
-    ("sgl-kernel", re.compile(r"\b(?:fp8_blockwise|fp8|int8|es_fp8_blockwise|mxfp8_blockscaled)_scaled_(?:grouped_)?mm\b|\bfp8_blockwise_scaled_grouped_mm|sgl_kernel", re.I)),
-    ("flashinfer", re.compile(r"\b(?:mm_fp4|bmm_fp8|bmm_mxfp8|mm_mxfp8|gemm_fp8_nt_groupwise|group_gemm_fp8|group_gemm_mxfp4|trtllm_(?:fp4|fp8|bf16|mxint4)_\w*moe|trtllm_batch_(?:decode|context)|cutlass_fused_moe|TllmGen\w+|tinygemm|tgv_gemm|xqa|nvfp4_quantize|fp4_quantize|mxfp8_quantize|cudnn_batch_prefill)\w*", re.I)),
-    ("flash-attn", re.compile(r"flash[ _-]?attention|flash[_-]attn|\bFA[234]\b", re.I)),
-    ("flashmla", re.compile(r"flash[_ -]?mla", re.I)),
-    ("deepgemm", re.compile(r"deep[_ -]?gemm|Unknown SF transformation|DG_HOST", re.I)),
-    ("deepep", re.compile(r"deep[_-]?ep\b", re.I)),
-    ("transformer-engine", re.compile(r"transformer[ _-]?engine|required for (?:FP8|MXFP8|NVFP4) (?:execution|block)|\bNVTE\b", re.I)),
-    ("torch", re.compile(r"\btorch\._scaled_(?:grouped_)?mm|\bPyTorch\b|\bat::native::", re.I)),
-    ("onnxruntime", re.compile(r"onnxruntime", re.I)),
-    ("bitsandbytes", re.compile(r"bitsandbytes|CUDA exception! Error code|/csrc/ops\.cu", re.I)),
-    ("tensorflow", re.compile(r"tensorflow", re.I)),
-    ("ctranslate2", re.compile(r"CUDA failed with error|ctranslate2", re.I)),
-    ("text-embeddings-inference", re.compile(r"compile time compute cap|^cuda compute cap \d|text[-_]embeddings[-_]", re.I)),
-    ("lmdeploy", re.compile(r"\bturbomind\b|\[TM\]\[(?:ERROR|FATAL)\]", re.I)),
-    ("paddle", re.compile(r"\bpaddle", re.I)),
-    ("tensorrt-llm", re.compile(r"TensorRT[-_ ]?LLM|\bTRT[-_]?LLM|tensorrt_llm", re.I)),
-    ("tensorrt", re.compile(r"TensorRT|\[TRT\]|engine plan file", re.I)),
-    ("sageattention", re.compile(r"sage[_ ]?attn|sage[_ ]?attention", re.I)),
-    ("llama.cpp", re.compile(r"\bggml", re.I)),
+    ("sglang", lazy_pattern(r"\bSGLang\b|TRTLLM M[LH]A backend|FlashAttention v[34] Backend", re.I)),
+    ("vllm", lazy_pattern(r"GPUs with compute capability (?:less than|below) \d\.\d are not supported|VLLM_USE_V1|\bvLLM\b|\bcutlass_scaled_(?:fp4_)?mm|\bcutlass_(?:fp4_|fp8_)?(?:moe|group)_?(?:mm|gemm)|\bget_cutlass_moe_mm|scaled_fp4_(?:quant|experts_quant)|nvfp4 quantization|rowwise_scaled_linear_cutlass", re.I)),
+    ("sgl-kernel", lazy_pattern(r"\b(?:fp8_blockwise|fp8|int8|es_fp8_blockwise|mxfp8_blockscaled)_scaled_(?:grouped_)?mm\b|\bfp8_blockwise_scaled_grouped_mm|sgl_kernel", re.I)),
+    ("flashinfer", lazy_pattern(r"\b(?:mm_fp4|bmm_fp8|bmm_mxfp8|mm_mxfp8|gemm_fp8_nt_groupwise|group_gemm_fp8|group_gemm_mxfp4|trtllm_(?:fp4|fp8|bf16|mxint4)_\w*moe|trtllm_batch_(?:decode|context)|cutlass_fused_moe|TllmGen\w+|tinygemm|tgv_gemm|xqa|nvfp4_quantize|fp4_quantize|mxfp8_quantize|cudnn_batch_prefill)\w*", re.I)),
+    ("flash-attn", lazy_pattern(r"flash[ _-]?attention|flash[_-]attn|\bFA[234]\b", re.I)),
+    ("flashmla", lazy_pattern(r"flash[_ -]?mla", re.I)),
+    ("deepgemm", lazy_pattern(r"deep[_ -]?gemm|Unknown SF transformation|DG_HOST", re.I)),
+    ("deepep", lazy_pattern(r"deep[_-]?ep\b", re.I)),
+    ("transformer-engine", lazy_pattern(r"transformer[ _-]?engine|required for (?:FP8|MXFP8|NVFP4) (?:execution|block)|\bNVTE\b", re.I)),
+    ("torch", lazy_pattern(r"\btorch\._scaled_(?:grouped_)?mm|\bPyTorch\b|\bat::native::", re.I)),
+    ("onnxruntime", lazy_pattern(r"onnxruntime", re.I)),
+    ("bitsandbytes", lazy_pattern(r"bitsandbytes|CUDA exception! Error code|/csrc/ops\.cu", re.I)),
+    ("tensorflow", lazy_pattern(r"tensorflow", re.I)),
+    ("ctranslate2", lazy_pattern(r"CUDA failed with error|ctranslate2", re.I)),
+    ("text-embeddings-inference", lazy_pattern(r"compile time compute cap|^cuda compute cap \d|text[-_]embeddings[-_]", re.I)),
+    ("lmdeploy", lazy_pattern(r"\bturbomind\b|\[TM\]\[(?:ERROR|FATAL)\]", re.I)),
+    ("paddle", lazy_pattern(r"\bpaddle", re.I)),
+    ("tensorrt-llm", lazy_pattern(r"TensorRT[-_ ]?LLM|\bTRT[-_]?LLM|tensorrt_llm", re.I)),
+    ("tensorrt", lazy_pattern(r"TensorRT|\[TRT\]|engine plan file", re.I)),
+    ("sageattention", lazy_pattern(r"sage[_ ]?attn|sage[_ ]?attention", re.I)),
+    ("llama.cpp", lazy_pattern(r"\bggml", re.I)),
 )  # fmt: skip
 """Operations and words by which libraries give themselves away in messages without a path."""
 

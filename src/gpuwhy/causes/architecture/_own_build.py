@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import Sign, says
 from gpuwhy.causes.architecture._examined_binaries import binaries_of
 from gpuwhy.knowledge import components
@@ -22,7 +23,9 @@ BUILT_HERE = says(
     r"|(?:built|compiled|installed|building|compiling) (?:\S+ ){0,4}from source|Building extension|editable (?:install|project)|\bI (?:have )?(?:built|compiled)|-D(?:GGML|LLAMA)_CUDA\w*=ON|docker build",
 )  # fmt: skip
 SIGNS: tuple[Sign, ...] = (BUILT_HERE,)
-_SOURCE = re.compile(r"source|built|editable|\bgit\b|\+g[0-9a-f]{6,}|\.dev\d|checkout|local build|/\S+", re.IGNORECASE)
+_SOURCE = lazy_pattern(
+    r"source|built|editable|\bgit\b|\+g[0-9a-f]{6,}|\.dev\d|checkout|local build|/\S+", re.IGNORECASE
+)
 _FEW_TARGETS = 2
 """Published binaries hold code for several generations; a build for one machine has one or two targets."""
 

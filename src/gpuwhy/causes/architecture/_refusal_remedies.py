@@ -5,49 +5,50 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.architecture._extension_remedies import package_of
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _OTHER_BACKEND = "Use a backend that has kernels for this GPU"
 _RULES: tuple[tuple[re.Pattern[str], tuple[tuple[str, str, str, str], ...]], ...] = (
     (
-        re.compile(r"contextFusedMultiHeadAttention|context_fmha|fmhaRunner\.cpp", re.I),
+        lazy_pattern(r"contextFusedMultiHeadAttention|context_fmha|fmhaRunner\.cpp", re.I),
         (("flag", "--enable_context_fmha", "remove", "Build the engine without fused context attention"),),
     ),
     (
-        re.compile(r"attention backend|AttentionBackendEnum", re.I),
+        lazy_pattern(r"attention backend|AttentionBackendEnum", re.I),
         (("flag", "--attention-backend", "flashinfer or triton", _OTHER_BACKEND),),
     ),
     (
-        re.compile(r"kv[-_ ]?cache", re.I),
+        lazy_pattern(r"kv[-_ ]?cache", re.I),
         (("flag", "--kv-cache-dtype", "auto", "Keep the KV cache in the model's own format"),),
     ),
     (
-        re.compile(r"deep[_-]?gemm|Unknown SF transformation", re.I),
+        lazy_pattern(r"deep[_-]?gemm|Unknown SF transformation", re.I),
         (("env", "{deepgemm}", "0", "Switch DeepGEMM off; the engine has other block-FP8 kernels"),),
     ),
     (
-        re.compile(r"mm_fp4|fp4[_ ]gemm|scaled_fp4_mm|nvfp4.{0,20}gemm", re.I),
+        lazy_pattern(r"mm_fp4|fp4[_ ]gemm|scaled_fp4_mm|nvfp4.{0,20}gemm", re.I),
         (("config", "FP4 GEMM backend", "cutlass or cudnn", "Select an FP4 GEMM backend that has code for this GPU"),),
     ),
     (
-        re.compile(r"moe|major versions", re.I),
+        lazy_pattern(r"moe|major versions", re.I),
         (("config", "MoE backend", "flashinfer cutlass or marlin", "Select a MoE backend that has code for this GPU"),),
     ),
     (
-        re.compile(r"VLLM_USE_V1", re.I),
+        lazy_pattern(r"VLLM_USE_V1", re.I),
         (("env", "VLLM_USE_V1", "0", "Use the older engine, as far as this release still has it"),),
     ),
     (
-        re.compile(r"sage[-_ ]?attn|attention_sage|sageattention", re.I),
+        lazy_pattern(r"sage[-_ ]?attn|attention_sage|sageattention", re.I),
         (("flag", "--use-sage-attention", "remove", "Start without SageAttention: another attention is used then"),),
     ),
     (
-        re.compile(r"fmha|attention|attn|\bmla\b|\bmha\b|FlashMLA|\bFA[234]\b", re.I),
+        lazy_pattern(r"fmha|attention|attn|\bmla\b|\bmha\b|FlashMLA|\bFA[234]\b", re.I),
         (("flag", "--attention-backend", "flashinfer or triton", _OTHER_BACKEND),),
     ),
     (
-        re.compile(r"scaled_mm|gemm|linear", re.I),
+        lazy_pattern(r"scaled_mm|gemm|linear", re.I),
         (("config", "GEMM backend", "triton or cutlass", _OTHER_BACKEND),),
     ),
 )  # fmt: skip
@@ -84,7 +85,7 @@ def _switches(case: Case, text: str) -> tuple[Remedy, ...]:
     return ()
 
 
-_DEEPEP = re.compile(r"deep[_-]?ep\b", re.IGNORECASE)
+_DEEPEP = lazy_pattern(r"deep[_-]?ep\b", re.IGNORECASE)
 _WITHOUT_DEEPEP_SGLANG = Remedy(kind="flag", name="--moe-a2a-backend", value="none", summary="Exchange tokens between experts without DeepEP (older releases: leave out --enable-deepep-moe)")  # fmt: skip
 _WITHOUT_DEEPEP = Remedy(kind="env", name="VLLM_ALL2ALL_BACKEND", value="allgather_reducescatter", summary="vLLM: exchange tokens between experts without DeepEP (newer releases: --all2all-backend)")  # fmt: skip
 _TGI = "text-generation-inference"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import Sign, says
 
 REJECTED = says(
@@ -40,7 +41,7 @@ TOO_LOW = says(
     r"|#error.{0,120}\b(?:sm_?|compute capability |__CUDA_ARCH__ ?>=? ?)(?P<need2>\d{1,2}\.?\d{1,2})"
     r"|no instance of overloaded function \"atomicAdd\" matches the argument list",
 )
-_TRITON = re.compile(r"PTX codegen error|PTXASError|\btriton\b|torch/_inductor", re.IGNORECASE)
+_TRITON = lazy_pattern(r"PTX codegen error|PTXASError|\btriton\b|torch/_inductor", re.IGNORECASE)
 
 
 def target_of(match: Match) -> str:

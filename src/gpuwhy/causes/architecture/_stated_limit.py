@@ -11,6 +11,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import Sign, says
 from gpuwhy.causes.architecture._missing_image import in_other_words
 from gpuwhy.knowledge import capability as capabilities
@@ -40,51 +41,51 @@ STATED_LIMIT = says(
 )  # fmt: skip
 SIGNS: tuple[Sign, ...] = (STATED_LIMIT,)
 
-_OTHERS = re.compile(
+_OTHERS = lazy_pattern(
     r"triton GPU compiler|_scaled_mm is only supported|supported by this library|Compute Capability detected|Triton only supports devices|CUDA (?:toolkit|version|runtime|>=|1\d\.)|\bnvcc\b|\bdriver\b|\bptxas\b|unsupported gpu architecture|flashinfer requires|requires device with capability"
     r"|minimum and maximum cuda|linearkernel requires capability|current pytorch install|which is of (?:cuda|compute) capability|no device code|no compiled |but was built for"
     r"|no supported cuda architectures|failed to get device capability|CUDA ?>= ?1\d|is not defined for option|unknown cuda arch|(?<!or )\brocm\b|\bhip\b|\bgfx\d",
     re.IGNORECASE,
 )
 """Sentences of other causes, or with signs of their own."""
-_HARMLESS = re.compile(
+_HARMLESS = lazy_pattern(
     r"falling back|fall back|will be (?:used|disabled|slower)|using .{1,40} instead|detected!|is not fully optimized|not recommended|Casting|disabling|skipping",
     re.IGNORECASE,
 )
 """The program went on without it."""
-_SAYS_ERROR = re.compile(r"\[E\]|\bERROR\b|\bError Code \d")
-_SCHEME = re.compile(
+_SAYS_ERROR = lazy_pattern(r"\[E\]|\bERROR\b|\bError Code \d")
+_SCHEME = lazy_pattern(
     r"quantization method|quantization scheme|\b(?:gptq|awq|marlin|squeezellm|aqlm|bitblas)", re.IGNORECASE
 )
-_DTYPE = re.compile(
+_DTYPE = lazy_pattern(
     r"\b(?P<dtype>bf16|bfloat16|torch\.bfloat16|fp8e4nv|fp8e4b15|float8_e4m3fn|e4m3(?:fn)?|e5m2|float8|fp8|mxfp8|nvfp4|mxfp4|fp4|fp6|tf32)(?=\b|_)",
     re.IGNORECASE,
 )
-_NUMBER = re.compile(
+_NUMBER = lazy_pattern(
     r"\bsm ?_?(?P<sm>\d{2,3})[af]?(?P<plus>\+?)|(?:capabilit(?:y|ies)|arch(?:itecture)?s?|SM(?: version)?|capability of)[^\w(\[]{0,12}(?:of |is |at least |less than |below |lower than |>=? ?|<=? ?|==? ?){0,3}[\[(']{0,2}"
     r"(?P<major>\d{1,2})(?:\.|, ?)(?P<minor>\d)\b|(?:capability|CC|SM|arch(?:itecture)?)[^\w]{0,12}(?:>=?|<=?|==?|:|of)? ?(?P<packed>\d{2,3})\b"
     r"|(?:>=?|<=?|==|at least|least|minimum(?: is| of)?|less than|below) ?[\[(']?(?P<major2>\d{1,2})(?:\.|, ?)(?P<minor2>\d)\b"
     r"|\b(?P<major3>\d{1,2})\.(?P<minor3>\d) (?:or|and) (?:newer|higher|later|above|greater)",
     re.IGNORECASE,
 )
-_OWN = re.compile(
+_OWN = lazy_pattern(
     r"(?:your|current|currently|got|actual|found|but|detected|has|running on|device is|is of|this gpu)\b[^.;\d]{0,50}$",
     re.IGNORECASE,
 )
-_REFUSES_NUMBER = re.compile(
+_REFUSES_NUMBER = lazy_pattern(
     r"(?:\bdo(?:es)?(?: not|n't) (?:\w+ )?support|\bunsupported)\b[^<>.]{0,60}$|^[^<>]{0,20}\b(?:is|are) not (?:\w+ )?supported",
     re.IGNORECASE,
 )
 """``does not support compute capability 120``: the number is the GPU's, not a limit."""
-_UPPER_BOUND = re.compile(r"<=? ?\(?\[?(?:SM)?\d|up to|too new", re.IGNORECASE)
+_UPPER_BOUND = lazy_pattern(r"<=? ?\(?\[?(?:SM)?\d|up to|too new", re.IGNORECASE)
 _GENERATIONS = {"volta": "7.0", "turing": "7.5", "ampere": "8.0", "a100": "8.0", "ada": "8.9", "hopper": "9.0", "h100": "9.0", "h200": "9.0", "blackwell": "10.0"}  # fmt: skip
-_GENERATION = re.compile(r"\b(?P<name>volta|turing|ampere|ada|hopper|blackwell|a100|h100|h200)\b", re.IGNORECASE)
-_AND_UP = re.compile(
+_GENERATION = lazy_pattern(r"\b(?P<name>volta|turing|ampere|ada|hopper|blackwell|a100|h100|h200)\b", re.IGNORECASE)
+_AND_UP = lazy_pattern(
     r">=|at least|or (?:newer|higher|later|above|greater)|and (?:newer|higher|later|above)|minimum|less than|lower than|below|< ?\(?\d|\d\+|\+ ?GPU|too old|higher required|above sm",
     re.IGNORECASE,
 )
 _PROGRAM = r"(?:vllm(?:_use_v1\S*)?|sglang|triton|flash ?-?attention(?: only)?|flash[_-]?attn|tensorrt(?:-llm)?|unsloth|exllama(?:v[23])?|lmdeploy|turbomind|bitsandbytes|ollama|text-generation-inference|tgi|cudf|rapids|cupy|jax|ctranslate2|onnxruntime)"
-_WHOLE = re.compile(
+_WHOLE = lazy_pattern(
     rf"^(?:[\w.]{{0,80}}(?:Error|Exception)\w{{0,40}}:? {{0,4}}){{0,2}}\W{{0,20}}(?:{_PROGRAM}|gpus? with|(?:your|the|this|target|a) gpu|device|cuda devices? with)\b"
     rf"|\b{_PROGRAM} (?:only )?(?:requires?|supports?|needs?)\b|by this \w+ release",
     re.IGNORECASE,

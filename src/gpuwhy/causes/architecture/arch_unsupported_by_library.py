@@ -8,6 +8,7 @@ import msgspec
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
 from gpuwhy.causes._component import first_component
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.architecture import _generations as generations
@@ -77,7 +78,7 @@ _SCHEME = says(
     "is not supported for the current gpu",
     r"quantization method (?P<scheme>\S{2,40}) is not supported for the current GPU\.? +Minimum capability: (?P<need>\d{2,3})\.? *(?:Current capability: (?P<sm>\d{2,3}))?",
 )
-_GPU_CODE = re.compile(
+_GPU_CODE = lazy_pattern(
     r"tllm|trtllm|tensorrt|fmha|deep_?gemm|flash_?mla|flashinfer|cutlass|kernels?/|csrc|\.cuh?\b|\.hpp\b|sm_?\d{2}|xqa|mla\b|gemm|deep_?ep", re.I
 )  # fmt: skip
 """What surrounds a refused GPU architecture; a refused model architecture or processor has none of it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.model.evidence import Evidence, Place
@@ -12,7 +13,7 @@ from gpuwhy.model.finding import Certainty, Link, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _SETS = r"AVX512\w{0,8}|AVX-512|AVX_VNNI|AVX2?|AMX\w{0,6}|F16C|FMA3?|BMI2|SSE4[._]\d|SSSE3|X86_V\d|x86-64-v\d|SVE2?|NEON|ASIMDDP|dotprod|i8mm"
-_VIRTUAL = re.compile(r"Proxmox|\bQEMU\b|\bKVM\b|kvm64|qemu64|common kvm processor|virtual machine|\b(?-i:VM)\b|VirtualBox|Hyper-V", re.IGNORECASE)  # fmt: skip
+_VIRTUAL = lazy_pattern(r"Proxmox|\bQEMU\b|\bKVM\b|kvm64|qemu64|common kvm processor|virtual machine|\b(?-i:VM)\b|VirtualBox|Hyper-V", re.IGNORECASE)  # fmt: skip
 _CMAKE_OF_GGML = frozenset({"llama.cpp", "llama-cpp-python", "whisper.cpp", "ktransformers", "stable-diffusion.cpp"})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, derived
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.architecture import _missing_image as images
@@ -47,14 +48,14 @@ _COMPUTE_TYPE = says(
     r"Requested (?P<dtype>\w{3,20}) compute type, but the target device or backend do(?:es)? not support efficient",
 )
 """CTranslate2, which knows fast float16 from 7.0 on, and on the CPU no float16 at all."""
-_KV_CACHE = re.compile(r"kv[-_ ]?cache", re.IGNORECASE)
-_FP8_CACHE_ASKED = re.compile(
+_KV_CACHE = lazy_pattern(r"kv[-_ ]?cache", re.IGNORECASE)
+_FP8_CACHE_ASKED = lazy_pattern(
     r"(?:--kv-cache-dtype[= ]|[\"']?kv_cache_dtype[\"']?\s{0,2}[=:]\s{0,2})[\"']?(?:torch\.)?(?:fp8(?!_e5m2)|float8_e4m3)",
     re.IGNORECASE,
 )
 """A command or the printed settings that ask for the cache in fp8."""
-_ATTENTION = re.compile(r"\bfmha\b|\battention\b", re.IGNORECASE)
-_RAISED_BY_VLLM = re.compile(r"Bfloat16 is only supported on GPUs with compute capability of at least", re.IGNORECASE)
+_ATTENTION = lazy_pattern(r"\bfmha\b|\battention\b", re.IGNORECASE)
+_RAISED_BY_VLLM = lazy_pattern(r"Bfloat16 is only supported on GPUs with compute capability of at least", re.IGNORECASE)
 
 
 @cause(

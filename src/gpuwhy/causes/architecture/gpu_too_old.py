@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.architecture import _missing_image as images
@@ -66,7 +67,7 @@ _OPEN_MODULES = says(
 _TINY = says("compute-cap-refused", "compute cap ", r"cuda compute cap (?P<packed>\d{2,3}) is not supported")
 _NGC = says("image-refuses-gpu", "no supported gpu(s) detected to run this container")
 _CUDNN = says("cudnn-arch-mismatch", "cudnn_status_not_supported_arch_mismatch")
-_DRIVER = re.compile(r"driver|requires device with capability|glibc|nvcc|PyTorch no longer", re.IGNORECASE)
+_DRIVER = lazy_pattern(r"driver|requires device with capability|glibc|nvcc|PyTorch no longer", re.IGNORECASE)
 
 
 @cause(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.architecture import _missing_image as images
@@ -166,7 +167,7 @@ def _strength(image: MissingImage) -> int:
     return 20 if image.is_named else 35
 
 
-_OTHER_USERS_OF_NVRTC = re.compile(
+_OTHER_USERS_OF_NVRTC = lazy_pattern(
     r"\b(?:cupy|numba|jax|tensorflow|deep_?gemm|deep_?ep|tvm|xqa|tensorrt)", re.IGNORECASE
 )
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._component import GENERIC, components_in
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.distributed import _log_lines
 from gpuwhy.knowledge import components, switches
 from gpuwhy.knowledge.engine_messages import engine_of_messages
@@ -20,12 +21,12 @@ LOADERS = frozenset(
 PYTHON_ENGINES = frozenset({"vllm", "sglang", "tensorrt-llm", "lmdeploy", "text-generation-inference", "aphrodite", "ktransformers", "mlc-llm"})  # fmt: skip
 _PROGRAMS = PYTHON_ENGINES | {"ollama", "llama.cpp", "comfyui", "exllama", "exllamav2", "exllamav3", "gpustack", "koboldcpp", "unsloth", "lmms-eval", "verl", "nemo"}  # fmt: skip
 _REPOSITORY = r"(?P<name>[\w.-]{1,96}/[\w.-]{1,96})"
-_MODEL = re.compile(
+_MODEL = lazy_pattern(
     r"(?:huggingface\.co|hf\.co|hf-mirror\.com|modelscope\.cn/models)/(?:api/models/)?"
     + _REPOSITORY
     + r"(?=[/.:\s)'\"]|$)"
 )
-_MODEL_OPTION = re.compile(
+_MODEL_OPTION = lazy_pattern(
     r"(?:--model(?:-path|-id|_path|_id)?[= ]{1,3}|vllm serve |sglang serve |\bmodel=|model_path=)['\"]?(?P<name>[\w./@+-]{2,200})"
 )
 _MODEL_FACTS = ("server_args.model", "server_args.model_path", "server_args.model_tag", "server_args.model_id")
@@ -40,7 +41,7 @@ def engine_of(case: Case, match: Match | None = None) -> str:
     return _engine_by_words(match.text[:1600]) or found or _engine_by_options(match.text[:1600])
 
 
-_OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]{3,60}|(?<=[`'\"])[a-z]{2,20}(?:_[a-z0-9]{1,20}){1,6}(?=[`'\"])")
+_OPTION = lazy_pattern(r"(?<![\w-])--[a-z][\w-]{3,60}|(?<=[`'\"])[a-z]{2,20}(?:_[a-z0-9]{1,20}){1,6}(?=[`'\"])")
 
 
 def _engine_by_options(text: str) -> str:
@@ -80,13 +81,13 @@ def _build_of_llama(match: Match) -> str | None:
 
 
 _BY_WORDS = (
-    ("ollama", re.compile(r"^Error: (?:unsupported|unknown) architecture|^Error: pull model|llama runner process|[Vv]ersion of Ollama")),
-    ("sglang", re.compile(r"allow-auto-truncate|radix[- _]cache|hierarchical[- _]cache|DeepEP MoE|trtllm_m[hl]a|page_size|dp[- _]attention|overlap schedule|mixed[- ]chunk|context_length \(|SGLANG_|SGLang|\bsglang\b")),
-    ("vllm", re.compile(r"max_model_len|\bV[01] engine\b|in LLM or using the `--trust-remote-code` flag|[Tt]he (?:decoder|encoder) prompt \(length|\bVLLM_|\bvLLM\b|\bvllm\b|maximum context length is \d{1,9} tokens\. However|quantization method \w{2,40} is not supported for|Supported dtypes: \[|SupportsPP|Selected backend|(?:Marlin|Machete|Exllama|AllSpark)LinearKernel|compressed-tensors compatible scheme|Quantization scheme is not supported|Marlin does not support|weight quantization is supported for|validation errors? for (?:Model|Cache|Parallel|Scheduler|Compilation|Speculative|Vllm|LoRA|Load)Config|enable-auto-tool-choice|invalid tool call parser|quantization` argument|max_num_batched_tokens|min_thread_[nk]|Current platform does not support|Unknown quantization method|in the model's quantization config|BitsAndBytes quantization|KV cache specs")),
-    ("tensorrt-llm", re.compile(r"default_max_tokens|max_num_tokens|Executor worker returned|splited_prompt_len|\[TRT-LLM\]|\btrtllm-|\btrtllm_(?!m[hl]a)")),
-    ("tensorrt", re.compile(r"\[TRT\]|kPLAN_MAGIC")),
-    ("text-generation-inference", re.compile(r"`inputs`|max_new_tokens` must be|ArgumentValidation")),
-    ("llama.cpp", re.compile(r"\.gguf\b|^error while handling argument|^error: (?:invalid|unknown) argument: |^(?:srv|slot|main|common_init) {1,6}\w|\bllama_\w|\bgguf_|exceed context window of|available context size")),
+    ("ollama", lazy_pattern(r"^Error: (?:unsupported|unknown) architecture|^Error: pull model|llama runner process|[Vv]ersion of Ollama")),
+    ("sglang", lazy_pattern(r"allow-auto-truncate|radix[- _]cache|hierarchical[- _]cache|DeepEP MoE|trtllm_m[hl]a|page_size|dp[- _]attention|overlap schedule|mixed[- ]chunk|context_length \(|SGLANG_|SGLang|\bsglang\b")),
+    ("vllm", lazy_pattern(r"max_model_len|\bV[01] engine\b|in LLM or using the `--trust-remote-code` flag|[Tt]he (?:decoder|encoder) prompt \(length|\bVLLM_|\bvLLM\b|\bvllm\b|maximum context length is \d{1,9} tokens\. However|quantization method \w{2,40} is not supported for|Supported dtypes: \[|SupportsPP|Selected backend|(?:Marlin|Machete|Exllama|AllSpark)LinearKernel|compressed-tensors compatible scheme|Quantization scheme is not supported|Marlin does not support|weight quantization is supported for|validation errors? for (?:Model|Cache|Parallel|Scheduler|Compilation|Speculative|Vllm|LoRA|Load)Config|enable-auto-tool-choice|invalid tool call parser|quantization` argument|max_num_batched_tokens|min_thread_[nk]|Current platform does not support|Unknown quantization method|in the model's quantization config|BitsAndBytes quantization|KV cache specs")),
+    ("tensorrt-llm", lazy_pattern(r"default_max_tokens|max_num_tokens|Executor worker returned|splited_prompt_len|\[TRT-LLM\]|\btrtllm-|\btrtllm_(?!m[hl]a)")),
+    ("tensorrt", lazy_pattern(r"\[TRT\]|kPLAN_MAGIC")),
+    ("text-generation-inference", lazy_pattern(r"`inputs`|max_new_tokens` must be|ArgumentValidation")),
+    ("llama.cpp", lazy_pattern(r"\.gguf\b|^error while handling argument|^error: (?:invalid|unknown) argument: |^(?:srv|slot|main|common_init) {1,6}\w|\bllama_\w|\bgguf_|exceed context window of|available context size")),
 )  # fmt: skip
 """Who prints a message of this family, where the log names no engine; sub-strings of their format strings."""
 
@@ -95,7 +96,7 @@ def _engine_by_words(text: str) -> str:
     return next((engine for engine, pattern in _BY_WORDS if pattern.search(text)), "")
 
 
-_SAYS_FAILED = re.compile(r"^(?:Value error\b|Assertion failed\b|[\w.]{0,80}(?:Error|Exception)\b|Error\b|error\b|fatal\b|(?:gguf|llama|ggml|clip|common)_\w{2,60}: )|\[E\]|\bERROR\b|(?:^|[\s,])error[:=]|\bfailed to\b", re.I)  # fmt: skip
+_SAYS_FAILED = lazy_pattern(r"^(?:Value error\b|Assertion failed\b|[\w.]{0,80}(?:Error|Exception)\b|Error\b|error\b|fatal\b|(?:gguf|llama|ggml|clip|common)_\w{2,60}: )|\[E\]|\bERROR\b|(?:^|[\s,])error[:=]|\bfailed to\b", re.I)  # fmt: skip
 
 
 def is_failure(match: Match) -> bool:

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.configuration import _features as features
@@ -40,32 +41,34 @@ _REQUIRES = says(
     r"|[Pp]lease (?:set|use|disable|enable) --[\w-]{2,60}|[Pp]lease set \w{2,40} ?(?:[<>=]{1,2}|to) ?\w",
 )  # fmt: skip
 
-_HARDWARE = re.compile(
+_HARDWARE = lazy_pattern(
     r"(?i)\bsm_?\d{2}|compute capab|capability|current GPU|this GPU|your GPU|\bGPUs? (?:with|of|older|newer)|current device|this device|your device|\bCPU (?:backend|platform)|\bROCm\b|\bXPU\b|\bHPU\b|\bNPU\b|current platform|this platform|\bAMD\b|\bWindows\b|architecture|CUDA (?:version|toolkit|driver)|cuda arch|\bHopper\b|\bBlackwell\b|\bAmpere\b|\bTuring\b|\bnvcc\b|\bptxas\b|driver|compute_\d{2}|glibc|Python 3|torch version|unsupported data type|hardware|kernel image|NCCL|peer access|P2P"
 )
-_NOT_OPTIONS = re.compile(
+_NOT_OPTIONS = lazy_pattern(
     r"(?i)model architectures? \[|greater than the derived|architectures are not supported|has no (?:vllm|sglang) implementation|model type|quantization method|(?<![_\w])tokens\b(?! \()|dtype for|head[ _]?(?:size|dim)|does not exist|unrecognized|invalid choice|is not divisible|out of memory|content type|message role|\bURL\b|endpoint|http|`?model`? does not support (?:chat|completion)|file type|media type"
 )
-_ADVICE = re.compile(
+_ADVICE = lazy_pattern(
     r"(?:(?i:use|set|try|add|pass|specify|consider|requires?|with|disable|enable|needs?|by)\b).{0,40}?(?P<option>--[a-z][\w-]{2,60})(?:[= ]['\"]?(?P<value>(?!when|with|to|for|and|or|if|is|in|flag|option|instead|as|on your|must|does|because|since|the)[\w.-]{1,40}))?"
 )
-_FALLS_BACK = re.compile(
+_FALLS_BACK = lazy_pattern(
     r"(?i)fall(?:ing|s)? ?back|disabling|will be disabled|is disabled|has been disabled|turned off|ignored|ignoring|setting .{1,40} to|automatically|deprecated|will be ignored|using .{1,40} instead|defaulting|overrid|\bfor better performance|experimental"
 )
-_DISPATCH = re.compile(
+_DISPATCH = lazy_pattern(
     r"--deepep-mode[= ]['\"]?(?P<mode>normal|auto|low_latency)|enable[-_]deepep[-_]moe|moe[-_]a2a[-_]backend['\"]?[= :]{1,3}['\"]?deepep|deep_ep",
     re.I,
 )
-_NORMAL = re.compile(r"--deepep-mode[= ]['\"]?(?:normal)|deepep_mode['\"]?[=:] ?['\"]?(?:DeepEPMode\.)?normal", re.I)
-_OTHER_FAULT = re.compile(
+_NORMAL = lazy_pattern(r"--deepep-mode[= ]['\"]?(?:normal)|deepep_mode['\"]?[=:] ?['\"]?(?:DeepEPMode\.)?normal", re.I)
+_OTHER_FAULT = lazy_pattern(
     r"(?i)out of memory|illegal memory|no kernel image|illegal instruction|ptxas|nccl (?:error|WARN)|device-side assert|unspecified launch failure|unhandled cuda error|not compiled|invalid device function|named symbol"
 )
-_SPECULATIVE = re.compile(r"speculative\.py|draft_model|SpeculativeConfig|create_draft|spec_decode|speculative_config")
-_ONE_AGAINST_THE_MODEL = re.compile(
+_SPECULATIVE = lazy_pattern(
+    r"speculative\.py|draft_model|SpeculativeConfig|create_draft|spec_decode|speculative_config"
+)
+_ONE_AGAINST_THE_MODEL = lazy_pattern(
     r"failed to convert the KV cache specs|Cannot unify by adjusting|not compatible with the target model"
 )
 """One feature is named, the other is the model: its layers, or the target of a draft."""
-_PIPELINE = re.compile(r"Pipeline parallelism is not supported for this model")
+_PIPELINE = lazy_pattern(r"Pipeline parallelism is not supported for this model")
 
 
 class Clash(msgspec.Struct, frozen=True):
@@ -171,8 +174,8 @@ def _said(case: Case) -> Clash | None:
     return lone[0] if lone else None
 
 
-_SELECTED_FOR = re.compile(r"AttentionSelectorConfig\([^)]{1,600}\)")
-_BACKEND_AND_WHY = re.compile(r"\b[A-Z][A-Z0-9_]{3,40}: \[(?P<why>[^\]]{1,300})\]")
+_SELECTED_FOR = lazy_pattern(r"AttentionSelectorConfig\([^)]{1,600}\)")
+_BACKEND_AND_WHY = lazy_pattern(r"\b[A-Z][A-Z0-9_]{3,40}: \[(?P<why>[^\]]{1,300})\]")
 
 
 def _chosen_for(text: str) -> str:
@@ -349,7 +352,7 @@ def _remedies(case: Case, clash: Clash, engine: str) -> tuple[Remedy, ...]:
     )
 
 
-_SUGGESTED = re.compile(
+_SUGGESTED = lazy_pattern(
     r"(?i)\b(?:please|instead,?|consider) (?:try |use |using |switch(?:ing)? )(?:with |to )?(?P<what>[^.\n]{2,60})"
 )
 

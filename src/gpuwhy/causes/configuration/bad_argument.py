@@ -8,6 +8,7 @@ import msgspec
 from packaging.version import Version
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.configuration import _program as program
@@ -48,20 +49,20 @@ _VALUE = says(
     r"|KeyError: ['\"]invalid \w{2,20} (?:call )?parser|'(?P<value4>[^']{1,60})' is not a valid (?P<class>\w{3,60}(?:Backend|Method|Format|Mode|Type|Policy|Strategy|Dtype|Impl))\b|\b(?P<need>[A-Z][\w ]{2,30}?) (?P<value6>\d{1,9}) is greater than (?P<bound>max_(?!model|position|seq_len|tokens|context|num_batched|new|total)\w{2,30}) \d{1,9}\b",
 )  # fmt: skip
 
-_COMPILERS = re.compile(
+_COMPILERS = lazy_pattern(
     r"(?i)\bnvcc\b|\bptxas\b|\bcicc\b|\bgcc\b|\bg\+\+|\bcc1|\bclang|\bld\b|\bld:|\bar:|nvlink|fatbinary|cmake|ninja|\bmake\b|docker: |\bpip3?\b|setup\.py|\bconda\b|\bgit\b|\buv\b|apt(?:-get)?\b|collect2|\btar:|nvidia-smi|pytest|modprobe|ibv_|dmesg|journalctl|^(?:sudo|sed|grep|find|curl|wget)\b|helm|kubectl"
 )
-_BUILD_OPTION = re.compile(
+_BUILD_OPTION = lazy_pattern(
     r"^-(?:std|W|f|m|O|gencode|Xcompiler|arch|diag|G|I|L|D)\b|-compress|--generate-|--ptxas|-static-global|--device-c"
 )
-_SERVE = re.compile(
+_SERVE = lazy_pattern(
     r"^(?:serve\b|vllm\b|python3?\b|sglang\b|bash\b|sh\b|/bin/|launch_server|-m vllm|-m sglang|ollama\b|llama-server|trtllm-serve|/opt/|/usr/|exec\b|-c\b)"
 )
 _ENGINE_OF_PROGRAM = (("api_server", "vllm"), ("vllm", "vllm"), ("launch_server", "sglang"), ("sglang", "sglang"), ("lmdeploy", "lmdeploy"), ("trtllm", "tensorrt-llm"), ("text-generation-launcher", "text-generation-inference"), ("llama-", "llama.cpp"), ("main", ""), ("ollama", "ollama"), ("docker", "container-engine"))  # fmt: skip
-_REQUEST = re.compile(
+_REQUEST = lazy_pattern(
     r"/v1/|HTTP/1\.1|BadRequest|request body|\"(?:POST|GET)|ChatCompletionRequest|CompletionRequest|EmbeddingRequest"
 )
-_CODE_TROUBLE = re.compile(
+_CODE_TROUBLE = lazy_pattern(
     r"contains custom code|trust_remote_code|does not recognize this architecture|architectures|greater than the derived|gated repo|not found|Repository|out of memory|quantization method|divisible|capability|no longer|max_model_len|Failed to load|connect",
     re.I,
 )
@@ -218,7 +219,7 @@ def _parsed(case: Case) -> Argument | None:
     return None
 
 
-_USAGE = re.compile(
+_USAGE = lazy_pattern(
     r"^[Uu]sage:\s{1,4}(?:python3? -m )?(?P<program>[\w./-]{1,80})|^(?:See|Run|Try) ['\"](?P<program2>[\w./-]{1,80})"
 )
 
@@ -242,10 +243,10 @@ def _first_option(extra: str) -> str:
 
 
 _OPTIONS_OF_ENGINES = (
-    ("vllm", re.compile(r"--(?:max-model-len|gpu-memory-utilization|tensor-parallel-size|enforce-eager|max-num-seqs|served-model-name|speculative-config)\b|vllm")),
-    ("sglang", re.compile(r"--(?:mem-fraction-static|model-path|context-length|tp-size|chunked-prefill-size|max-running-requests)\b|sglang")),
-    ("llama.cpp", re.compile(r"--(?:ctx-size|n-gpu-layers|flash-attn|cache-type-k|mmproj)\b|-ngl\b|^error while handling argument|^error: (?:invalid|unknown) argument: |llama-(?:server|cli)")),
-    ("text-generation-inference", re.compile(r"--(?:model-id|num-shard|max-batch-prefill-tokens)\b|text-generation-launcher|ArgumentValidation")),
+    ("vllm", lazy_pattern(r"--(?:max-model-len|gpu-memory-utilization|tensor-parallel-size|enforce-eager|max-num-seqs|served-model-name|speculative-config)\b|vllm")),
+    ("sglang", lazy_pattern(r"--(?:mem-fraction-static|model-path|context-length|tp-size|chunked-prefill-size|max-running-requests)\b|sglang")),
+    ("llama.cpp", lazy_pattern(r"--(?:ctx-size|n-gpu-layers|flash-attn|cache-type-k|mmproj)\b|-ngl\b|^error while handling argument|^error: (?:invalid|unknown) argument: |llama-(?:server|cli)")),
+    ("text-generation-inference", lazy_pattern(r"--(?:model-id|num-shard|max-batch-prefill-tokens)\b|text-generation-launcher|ArgumentValidation")),
 )  # fmt: skip
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.configuration import _program as program
@@ -49,14 +48,14 @@ _BOUND = says(
     r"index out of bounds: 0 <= \w{1,20} < (?P<bound>\d{1,9})|srcIndex < srcSelectDimSize|(?:vectorized_gather_kernel|index(?:ing)?_\w{3,40}).{0,120}index out of bounds|-sizes\[i\] <= index",
 )  # fmt: skip
 
-_PASSED = re.compile(
+_PASSED = lazy_pattern(
     r"(?i)possible training context overflow|\bwarn|will be truncated|truncating|full capacity of the model will not be utilized|\"(?:POST|GET) /"
 )
-_LENGTH = re.compile(
+_LENGTH = lazy_pattern(
     r"(?:--max-model-len|--context-length|--max[-_]seq[-_]len|--ctx-size|-c|--session-len|max_model_len|context_length|max_seq_len)['\"]?[= :]{1,3}['\"]?(?P<length>\d{2,9})\b"
 )
-_POSITIONS = re.compile(r"max_position_embeddings['\"]?\s{0,2}[=:]\s{0,2}(?P<limit>\d{2,9})")
-_FORCED = re.compile(
+_POSITIONS = lazy_pattern(r"max_position_embeddings['\"]?\s{0,2}[=:]\s{0,2}(?P<limit>\d{2,9})")
+_FORCED = lazy_pattern(
     r"(?:VLLM_ALLOW_LONG_MAX_MODEL_LEN|SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN)['\"]?\s{0,2}[=:]\s{0,2}['\"]?(?:1|true|True)"
 )
 OVERRIDES = {"vllm": "VLLM_ALLOW_LONG_MAX_MODEL_LEN", "sglang": "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"}

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.configuration import _program as program
@@ -53,15 +54,15 @@ _REGISTRY = says(
     r"|(?:failed to authorize|denied: denied).{0,300}|401 Authorization Required",
 )  # fmt: skip
 
-_HARMLESS = re.compile(r"(?i)unauthenticated requests to the HF Hub|\bHEAD /|additional_chat_templates|telemetry|usage[-_ ]stats|/v1/(?:chat|completions|models|messages|embeddings)|\"(?:GET|POST) /|api\.openai|api\.anthropic|wandb|skopeo hint|cas-server\.xethub|CAS service error|To log in|No (?:HF_TOKEN|token) (?:set|found|provided), (?:using|continuing|rates)|Please set a HF_TOKEN to enable higher")  # fmt: skip
-_GATED_WORDS = re.compile(r"(?i)gated|restricted|awaiting a review|authorized list|ask for access")
-_NAME_WRONG = re.compile(r"\b404\b")
-_IS_PATH = re.compile(r"^(?:[./~]|[A-Za-z]:[\\/])|\.(?:gguf|bin|safetensors)$|/.{1,200}/")
-_NOT_GRANTED = re.compile(
+_HARMLESS = lazy_pattern(r"(?i)unauthenticated requests to the HF Hub|\bHEAD /|additional_chat_templates|telemetry|usage[-_ ]stats|/v1/(?:chat|completions|models|messages|embeddings)|\"(?:GET|POST) /|api\.openai|api\.anthropic|wandb|skopeo hint|cas-server\.xethub|CAS service error|To log in|No (?:HF_TOKEN|token) (?:set|found|provided), (?:using|continuing|rates)|Please set a HF_TOKEN to enable higher")  # fmt: skip
+_GATED_WORDS = lazy_pattern(r"(?i)gated|restricted|awaiting a review|authorized list|ask for access")
+_NAME_WRONG = lazy_pattern(r"\b404\b")
+_IS_PATH = lazy_pattern(r"^(?:[./~]|[A-Za-z]:[\\/])|\.(?:gguf|bin|safetensors)$|/.{1,200}/")
+_NOT_GRANTED = lazy_pattern(
     r"awaiting a review|not in the authorized list|has been rejected by|visit \S{1,160} to ask for access"
 )
 TOKEN_VARIABLES = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN", "HUGGINGFACE_TOKEN")
-_WORKER = re.compile(r"EngineCore|ServeReplica|RayWorker|WorkerProc|Worker_|VllmWorker|\(raylet|RayTrainWorker|ray::")
+_WORKER = lazy_pattern(r"EngineCore|ServeReplica|RayWorker|WorkerProc|Worker_|VllmWorker|\(raylet|RayTrainWorker|ray::")
 
 
 class Refusal(msgspec.Struct, frozen=True):

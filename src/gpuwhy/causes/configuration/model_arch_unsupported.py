@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.configuration import _program as program
@@ -69,12 +70,12 @@ _LOADED_OTHERWISE = says(
     r"There is no module or parameter named '(?P<name>[\w.]{2,120})' in (?P<class>\w{2,80})|^KeyError: '(?P<name2>(?:model|layers|language_model|transformer)\.[\w.]{2,120})'$",
 )
 
-_CONFIG_LOOKUP = re.compile(r"configuration_auto|CONFIG_MAPPING|model_type|MODEL_MAP|MODEL_MAPPING|_LAZY_CONFIG|__getitem__|get_model_class|architectures|model_arch")  # fmt: skip
-_REMOTE = re.compile(r"contains custom code|requires you to execute")
-_IMPORT_FAILED = re.compile(
+_CONFIG_LOOKUP = lazy_pattern(r"configuration_auto|CONFIG_MAPPING|model_type|MODEL_MAP|MODEL_MAPPING|_LAZY_CONFIG|__getitem__|get_model_class|architectures|model_arch")  # fmt: skip
+_REMOTE = lazy_pattern(r"contains custom code|requires you to execute")
+_IMPORT_FAILED = lazy_pattern(
     r"Error in (?:inspecting|loading) model architecture|failed to be inspected|Ignore import error when loading"
 )
-_NOT_A_MODEL = re.compile(
+_NOT_A_MODEL = lazy_pattern(
     r"(?i)\bsm_?\d{2}|compute_\d{2}|gpu arch|gpu architecture|cuda arch|nvcc|ptxas|TllmGen|FMHA|deepgemm|CUDA_ARCH|amd64|x86_64|aarch64|docker|platform linux|CPU arch|\bISA\b|machine"
 )
 

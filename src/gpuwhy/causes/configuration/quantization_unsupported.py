@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.configuration import _program as program
@@ -51,14 +52,14 @@ _FORMAT = says(
     r"|Cannot find any of \[.{0,120}\] in the model's quantization config|(?:desc_act|act_order|asymmetric quantization|group_size).{0,80}(?:is|are) not (?:yet )?supported|[Oo]nly symmetric quantization is supported",
 )  # fmt: skip
 
-_PASSED = re.compile(
+_PASSED = lazy_pattern(
     r"(?i)falling back|not fully optimized|can be slower|using fallback|fallback quantization|will (?:be )?(?:use|leverage|default)|we will default|\bINFO\b"
 )
-_SCHEME_WORDS = re.compile(
+_SCHEME_WORDS = lazy_pattern(
     r"(?i)awq|gptq|marlin|quant|bitsandbytes|int4|int8|w4a|w8a|nvfp4|mxfp4|eetq|aqlm|hqq|machete|exllama|group_?size|min_thread|tile_[nk]|block_[nk]|min capability|w_bit"
 )
-_COMBINED = re.compile(r"(?i)tensor parallelism|pipeline parallel|with TP|lora|speculative|cpu offload|enforce_eager")
-_NUMBER_FORMAT = re.compile(r"(?i)^(?:fp8|float8|bf16|bfloat16)$")
+_COMBINED = lazy_pattern(r"(?i)tensor parallelism|pipeline parallel|with TP|lora|speculative|cpu offload|enforce_eager")
+_NUMBER_FORMAT = lazy_pattern(r"(?i)^(?:fp8|float8|bf16|bfloat16)$")
 
 
 class Limit(msgspec.Struct, frozen=True):
@@ -148,16 +149,16 @@ def _group(match: Match, kind: str) -> str | None:
     return next((value for name, value in match.groups.items() if name.rstrip("0123456789") == kind and value), None)
 
 
-_NONE_IMPLEMENTS = re.compile(r"Failed to find a kernel that can implement the (?P<scheme>\w{2,40}) linear layer")
-_REASON_OF_SIZE = re.compile(
+_NONE_IMPLEMENTS = lazy_pattern(r"Failed to find a kernel that can implement the (?P<scheme>\w{2,40}) linear layer")
+_REASON_OF_SIZE = lazy_pattern(
     r"Weight \w{0,6}put_size(?:_per_partition)? = (?P<part>\d{1,9}) is not divisible by +min_thread_[nk] = (?P<tile>\d{1,6})"
 )
 
 
-_REASON_OF_GPU = re.compile(
+_REASON_OF_GPU = lazy_pattern(
     r"Kernel requires capability (?P<need>\d{2,3}), (?:current compute {1,3})?capability is (?P<have>\d{2,3})"
 )
-_OTHER_REASON = re.compile(r"Kernel (?:cannot implement|disabled)")
+_OTHER_REASON = lazy_pattern(r"Kernel (?:cannot implement|disabled)")
 
 
 def _of_all_kernels(case: Case, gpus: Gpus | Unknown) -> Limit | RuledOut | None:
@@ -284,10 +285,10 @@ def _of_format(case: Case, gpus: Gpus | Unknown) -> Limit | None:
     return None
 
 
-_IN_USE = re.compile(
+_IN_USE = lazy_pattern(
     r"(?:--quantization|-q|quantization)['\"]?[= :]{1,3}['\"]?(?P<scheme>(?:awq|gptq|marlin|bitsandbytes|compressed|fp8|modelopt|mxfp4|nvfp4|squeezellm|aqlm|hqq|w8a8)[\w-]{0,30})"
 )
-_IN_NAME = re.compile(r"(?i)[-_/](?P<scheme>awq|gptq|nvfp4|mxfp4|w8a8|w4a16|int4|int8|fp8)\b")
+_IN_NAME = lazy_pattern(r"(?i)[-_/](?P<scheme>awq|gptq|nvfp4|mxfp4|w8a8|w4a16|int4|int8|fp8)\b")
 
 
 def _scheme_in_use(case: Case) -> str | None:

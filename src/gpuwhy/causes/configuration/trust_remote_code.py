@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.configuration import _program as program
@@ -38,16 +37,16 @@ _SUGGESTED = says(
     r"consider setting `?trust_remote_code=True`?|using the `--trust-remote-code` flag",
 )
 
-_GIVEN = re.compile(
+_GIVEN = lazy_pattern(
     r"--trust[-_]remote[-_]code\b(?!['\"]?[= ]{1,2}['\"]?[Ff]alse)|\btrust_remote_code['\"]?[=:] ?True\b"
 )
-_TAKEN_BACK = re.compile(
+_TAKEN_BACK = lazy_pattern(
     r"(?i)no longer supported|not supported anymore|isn't based on a loading script|is ignored|deprecated|remove `?trust_remote_code|`?trust_remote_code`? is (?:set|not supported)|Trusting that model"
 )
-_MESSAGE = re.compile(
+_MESSAGE = lazy_pattern(
     r"(?i)pass the argument|passing the argument|set the option|consider setting|to (?:allow|remove|dismiss|silence)"
 )
-_DATASET = re.compile(r"load the dataset|load_dataset|datasets/")
+_DATASET = lazy_pattern(r"load the dataset|load_dataset|datasets/")
 FLAGS = {"vllm": "--trust-remote-code", "sglang": "--trust-remote-code", "text-generation-inference": "--trust-remote-code",
          "tensorrt-llm": "--trust_remote_code", "lmdeploy": "--trust-remote-code", "aphrodite": "--trust-remote-code", "ktransformers": "--trust-remote-code"}  # fmt: skip
 """The option of engines whose command line has one."""
@@ -94,7 +93,7 @@ def trust_remote_code(case: Case) -> Judgement:
     return _only_suggested(case)
 
 
-_CUSTOM_WORDS = re.compile(r"contains custom code|requires (?:you )?to execute")
+_CUSTOM_WORDS = lazy_pattern(r"contains custom code|requires (?:you )?to execute")
 
 
 def _asked(case: Case, match: Match) -> Judgement:
@@ -213,7 +212,7 @@ def _call_without(case: Case, match: Match) -> str | None:
     return None
 
 
-_CALL = re.compile(r"(?P<name>\bAuto\w{3,40}\.from_pretrained)\((?P<arguments>[^()]{0,200})\)")
+_CALL = lazy_pattern(r"(?P<name>\bAuto\w{3,40}\.from_pretrained)\((?P<arguments>[^()]{0,200})\)")
 
 
 def _remedies(who: str, unforwarded: str | None) -> tuple[Remedy, ...]:

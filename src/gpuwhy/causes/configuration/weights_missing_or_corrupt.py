@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.configuration import _program as program
@@ -53,24 +54,24 @@ _SHAPES = says(
     ("size mismatch for", "error(s) in loading state_dict", "attempted to load weight", "missing key(s) in state_dict"),
     r"size mismatch for [\w.]{2,160}|Error\(s\) in loading state_dict for \w{2,80}|Attempted to load weight \(|Missing key\(s\) in state_dict",
 )
-_NO_FORMATS = re.compile(r"(?i)\.so\b|\.cu\b|nvcc|ptxas|libcuda|\.whl\b|triton_kernel|\.cubin|/usr/bin|torch_extensions|node_modules|cmake|Dockerfile|jinja|chat[-_ ]template|\.sock|/dev/|\.pid\b|\.log\b|moe_configs|E=\d{1,4},N=\d|tuned|/proc/|/sys/|site-packages/\w{1,60}/(?:config|tuned)|vocab_file|\.cache/(?:vllm|flashinfer|triton|torch_compile)|extra_?model_paths|settings\.|launch_params|lora|adapter_config")  # fmt: skip
-_OF_MODEL = re.compile(
+_NO_FORMATS = lazy_pattern(r"(?i)\.so\b|\.cu\b|nvcc|ptxas|libcuda|\.whl\b|triton_kernel|\.cubin|/usr/bin|torch_extensions|node_modules|cmake|Dockerfile|jinja|chat[-_ ]template|\.sock|/dev/|\.pid\b|\.log\b|moe_configs|E=\d{1,4},N=\d|tuned|/proc/|/sys/|site-packages/\w{1,60}/(?:config|tuned)|vocab_file|\.cache/(?:vllm|flashinfer|triton|torch_compile)|extra_?model_paths|settings\.|launch_params|lora|adapter_config")  # fmt: skip
+_OF_MODEL = lazy_pattern(
     r"(?i)safetensors|\.bin\b|\.gguf|\.pth?\b|\.ckpt|\.onnx|\.engine|\.plan|checkpoint|weights?\b|model|tokenizer|config\.json|torch\.load|load_state_dict|unpickl|pytorch_model|state_dict|shard|blobs/|ggml|gguf|llama_|PytorchStreamReader|file must be downloaded again|kPLAN_MAGIC|\[TRT\]"
 )
-_CACHE_OF_JIT = re.compile(
+_CACHE_OF_JIT = lazy_pattern(
     r"(?i)torch_compile_cache|inductor|triton|flashinfer|\.cubin|compile cache|aot_|dynamo|\.so\b|fxgraph|pickle cache|torch_aot|shm|SharedMemory|shared memory|multiprocessing"
 )
-_PLAIN_PATH = re.compile(r"^(?:/|\./|\.\./|~|[A-Za-z]:[\\/])")
-_OFFLINE = re.compile(
+_PLAIN_PATH = lazy_pattern(r"^(?:/|\./|\.\./|~|[A-Za-z]:[\\/])")
+_OFFLINE = lazy_pattern(
     r"HF_HUB_OFFLINE|offline mode|LocalEntryNotFound|couldn't connect|cannot find the requested files in the local cache|Max retries|ConnectionError|client error: 40|40[134] Client Error|gated repo",
     re.I,
 )
-_HARMLESS = re.compile(
+_HARMLESS = lazy_pattern(
     r"(?i)generation_config|not found.{0,20}using default|falling back|will be downloaded|using (?:the )?default|Did not find|additional_chat_templates|custom_generate|adapter_config|\.incomplete|retrying|processor_config"
 )
-_LIKE_A_POINTER = re.compile(r"(?i)Header ?Too ?Large|InvalidHeader|magic")
+_LIKE_A_POINTER = lazy_pattern(r"(?i)Header ?Too ?Large|InvalidHeader|magic")
 """What a pointer's text gives when it is read as weights: its first eight bytes are a giant length, or no magic."""
-_POINTER_TEXT = re.compile(
+_POINTER_TEXT = lazy_pattern(
     r"invalid load key, 'v'|version https://git-lfs|'vers|73726576|cloned a repository without|(?i:lfs pointer)"
 )
 """The beginning of a pointer, as a loader or a person quotes it."""
@@ -229,7 +230,7 @@ def _damaged(case: Case) -> Damage | None:
     return None
 
 
-_READS_MODEL = re.compile(
+_READS_MODEL = lazy_pattern(
     r"transformers/(?:configuration_utils|tokenization_\w{3,40}|processing_utils|utils/hub)|get_config_dict|safetensors_weights_iterator|weight_utils|/tokenization"
 )
 
@@ -417,7 +418,7 @@ def _remedies(case: Case, damage: Damage) -> tuple[Remedy, ...]:
     return (pull, fetch, *((whole,) if whole else ()))
 
 
-_IS_IN_PART = re.compile(r"[Ww]eights were not initialized|found in directory|[Mm]issing shard")
+_IS_IN_PART = lazy_pattern(r"[Ww]eights were not initialized|found in directory|[Mm]issing shard")
 """The folder was found and read: what is in it is not whole, and another path is no help."""
 _IN_VAIN = (
     NotARemedy("another release of transformers, safetensors or the engine", "the file on disk stays what it is"),

@@ -8,30 +8,31 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.model.event import LogLine
 from gpuwhy.model.evidence import Evidence, Place
 from gpuwhy.model.fact import Fact, Unknown
 
 LONGEST = 1200
 _KINDS = (
-    ("kubernetes", re.compile(r"\bkubectl\b|\bkubelet\b|kubepods|nvidia\.com/gpu:|\bk8s\b|kubernetes|\bk3s\b|\b(?:in|inside) (?:the|a|my) pod\b|device-plugin|gpu-operator|CreateContainerError|CrashLoopBackOff|containerd task|\bmicrok8s\b", re.IGNORECASE)),
-    ("podman", re.compile(r"\bpodman(?:-compose)? (?:run|build|compose|up|play|kube)|\bcrun: |\bconmon\b|podman", re.IGNORECASE)),
-    ("apptainer", re.compile(r"\b(?:apptainer|singularity) (?:exec|run|shell|build)\b|\.sif\b|Could not find any nv files", re.IGNORECASE)),
-    ("lxc", re.compile(r"\b(?:lxc|pct) (?:exec|enter|start)\b|\blxc\.(?:cgroup|mount)|Proxmox|\bLXC\b|\bincus\b")),
-    ("docker", re.compile(
+    ("kubernetes", lazy_pattern(r"\bkubectl\b|\bkubelet\b|kubepods|nvidia\.com/gpu:|\bk8s\b|kubernetes|\bk3s\b|\b(?:in|inside) (?:the|a|my) pod\b|device-plugin|gpu-operator|CreateContainerError|CrashLoopBackOff|containerd task|\bmicrok8s\b", re.IGNORECASE)),
+    ("podman", lazy_pattern(r"\bpodman(?:-compose)? (?:run|build|compose|up|play|kube)|\bcrun: |\bconmon\b|podman", re.IGNORECASE)),
+    ("apptainer", lazy_pattern(r"\b(?:apptainer|singularity) (?:exec|run|shell|build)\b|\.sif\b|Could not find any nv files", re.IGNORECASE)),
+    ("lxc", lazy_pattern(r"\b(?:lxc|pct) (?:exec|enter|start)\b|\blxc\.(?:cgroup|mount)|Proxmox|\bLXC\b|\bincus\b")),
+    ("docker", lazy_pattern(
         r"\bdocker(?:-compose| compose)? (?:run|exec|build|up|start|logs|ps|pull|stack)\b|docker: Error|Error response from daemon|/var/lib/docker|docker-compose|Dockerfile|container_linux\.go|OCI runtime|"
         r"root@[0-9a-f]{12}\b|\b(?:nvidia/cuda|vllm/vllm-openai|lmsysorg/sglang|ollama/ollama|pytorch/pytorch|nvcr\.io/nvidia/\w{1,40}|ghcr\.io/[\w.-]{1,60}/[\w./-]{1,80}|openmmlab/lmdeploy|rayproject/ray)(?::\S|\s|$)|"
         r"\bin(?:side)? (?:the |a |my |docker )?(?:docker )?container\b|\bin(?:side)? docker\b|\(container\)|/\.dockerenv|This container was built for|Start this container with|\bdocker image\b|\b(?:with|using|via|through|under|in) docker\b|\bdocker on\b|docker[ -]desktop|\bdockeri[sz]ed\b|entrypoint\.sh", re.IGNORECASE)),
 )  # fmt: skip
-_STARTED = re.compile(r"\b(?:docker|podman|nerdctl)(?: container)? (?:run|create)\b")
-_ASKS_FOR_GPU = re.compile(
+_STARTED = lazy_pattern(r"\b(?:docker|podman|nerdctl)(?: container)? (?:run|create)\b")
+_ASKS_FOR_GPU = lazy_pattern(
     r"--gpus?\b|--runtime[= ]\s?\S{0,40}nvidia|--device[= ]\s?\S{0,40}nvidia|NVIDIA_VISIBLE_DEVICES|driver: nvidia\b|capabilities: \[{1,2} ?[\"']?gpu|runtime: nvidia\b|nvidia\.com/gpu|\bnvidia-docker run|--nv\b|runtimeClassName: nvidia"
 )  # fmt: skip
-_LISTING = re.compile(r"\|\s{1,3}NVIDIA-SMI (?:version )?\d{3}\.[\d.]{1,12}\s|^GPU 0: .{2,80}\(UUID: ")
-_ON_HOST = re.compile(
+_LISTING = lazy_pattern(r"\|\s{1,3}NVIDIA-SMI (?:version )?\d{3}\.[\d.]{1,12}\s|^GPU 0: .{2,80}\(UUID: ")
+_ON_HOST = lazy_pattern(
     r"\(host\)|\bon (?:the )?host\b|\bhost\b.{0,40}nvidia-smi|nvidia-smi.{0,40}\bhost\b", re.IGNORECASE
 )
-_IN_CONTAINER = re.compile(r"\(container\)|\bdocker (?:run|exec)\b|\bin(?:side)? (?:the |a )?(?:container|pod|docker)\b|root@[0-9a-f]{12}\b|\bkubectl exec\b|podman (?:run|exec)", re.IGNORECASE)  # fmt: skip
+_IN_CONTAINER = lazy_pattern(r"\(container\)|\bdocker (?:run|exec)\b|\bin(?:side)? (?:the |a )?(?:container|pod|docker)\b|root@[0-9a-f]{12}\b|\bkubectl exec\b|podman (?:run|exec)", re.IGNORECASE)  # fmt: skip
 
 
 _ABOUT_A_CONTAINER = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.container import _place as place
@@ -16,8 +17,8 @@ from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.gpu_access import GpuAccess
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_RELOAD = re.compile(r"daemon-reload|systemd\[1\]: Reloading\.|Reloading requested from client|systemd.{0,20}Reloading|systemctl (?:reload|enable|disable|mask)|unattended-upgrade|kubelet.{0,40}cgroup|needrestart", re.IGNORECASE)  # fmt: skip
-_LATER = re.compile(r"\b(?:after (?:an? |some |several |about |\d{1,3} )?(?:few |couple of )?(?:while|time|hours?|days?|minutes?|weeks?)|(?:loses?|lost|losing|disappear\w{0,4}|randomly|suddenly|intermittent\w{0,2}|stops? working|no longer)\b.{0,40}\b(?:gpus?|access|devices?|working|nvml|cuda)|works? (?:fine |well )?(?:at first|initially|for)|restart(?:ing)? the (?:container|pod)\b.{0,30}(?:fix|help|work|solve|resolve))", re.IGNORECASE)  # fmt: skip
+_RELOAD = lazy_pattern(r"daemon-reload|systemd\[1\]: Reloading\.|Reloading requested from client|systemd.{0,20}Reloading|systemctl (?:reload|enable|disable|mask)|unattended-upgrade|kubelet.{0,40}cgroup|needrestart", re.IGNORECASE)  # fmt: skip
+_LATER = lazy_pattern(r"\b(?:after (?:an? |some |several |about |\d{1,3} )?(?:few |couple of )?(?:while|time|hours?|days?|minutes?|weeks?)|(?:loses?|lost|losing|disappear\w{0,4}|randomly|suddenly|intermittent\w{0,2}|stops? working|no longer)\b.{0,40}\b(?:gpus?|access|devices?|working|nvml|cuda)|works? (?:fine |well )?(?:at first|initially|for)|restart(?:ing)? the (?:container|pod)\b.{0,30}(?:fix|help|work|solve|resolve))", re.IGNORECASE)  # fmt: skip
 
 
 @cause(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.container import _place as place
@@ -18,7 +19,7 @@ from gpuwhy.model.gpu_access import ContainerSetup, GpuAccess
 from gpuwhy.model.host import Torch
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_BUILD = re.compile(r"docker(?:x)? (?:buildx? )?build\b|Dockerfile:\d|^#\d{1,3} \[|executor failed running|buildkit|Step \d{1,3}/\d{1,3} :|ERROR: failed to (?:solve|build)|process \"/bin/sh -c", re.IGNORECASE)  # fmt: skip
+_BUILD = lazy_pattern(r"docker(?:x)? (?:buildx? )?build\b|Dockerfile:\d|^#\d{1,3} \[|executor failed running|buildkit|Step \d{1,3}/\d{1,3} :|ERROR: failed to (?:solve|build)|process \"/bin/sh -c", re.IGNORECASE)  # fmt: skip
 
 
 @cause(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.container import _place as place
@@ -13,9 +14,9 @@ from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_SNAP = re.compile(r"/snap/(?:bin/)?docker|/var/snap/docker|snap(?:d)?[ .]docker|docker.{0,20}\bsnap\b|snap (?:list|install|remove)\b.{0,40}docker", re.IGNORECASE)  # fmt: skip
-_DESKTOP = re.compile(r"docker[ -]desktop|desktop-linux|\.docker/desktop", re.IGNORECASE)
-_ROOTLESS = re.compile(r"rootless|\.config/docker|/run/user/\d{1,6}/(?:docker|podman)", re.IGNORECASE)
+_SNAP = lazy_pattern(r"/snap/(?:bin/)?docker|/var/snap/docker|snap(?:d)?[ .]docker|docker.{0,20}\bsnap\b|snap (?:list|install|remove)\b.{0,40}docker", re.IGNORECASE)  # fmt: skip
+_DESKTOP = lazy_pattern(r"docker[ -]desktop|desktop-linux|\.docker/desktop", re.IGNORECASE)
+_ROOTLESS = lazy_pattern(r"rootless|\.config/docker|/run/user/\d{1,6}/(?:docker|podman)", re.IGNORECASE)
 
 
 @cause(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import says
 from gpuwhy.model.evidence import Evidence, Place
 from gpuwhy.model.fact import Fact
@@ -66,18 +67,18 @@ IMEX = says(
     r"(?:nvidia-)?imex\b.{0,80}(?:not (?:running|installed|ready|found|configured)|fail|unavailable|missing|error|down|inactive|timed? ?out)|(?:no|missing|without|require\w{0,2}|need\w{0,2}).{0,30}\bIMEX (?:channel|daemon|domain)|/dev/nvidia-caps-imex-channels\S{0,12}.{0,40}(?:No such|not|missing|Permission)",
 )  # fmt: skip
 
-NO_SWITCH = re.compile(r"NV_WARN_NOTHING_TO_DO|Nothing to do", re.IGNORECASE)
+NO_SWITCH = lazy_pattern(r"NV_WARN_NOTHING_TO_DO|Nothing to do", re.IGNORECASE)
 """What Fabric Manager says on a machine without NVSwitches: noise."""
-_FULL = re.compile(r"\b\d{3}\.\d{2,3}(?:\.\d{2,3})?\b")
-_PACKAGE = re.compile(r"fabric[-_]?manager", re.IGNORECASE)
-_INSTALLED = re.compile(
+_FULL = lazy_pattern(r"\b\d{3}\.\d{2,3}(?:\.\d{2,3})?\b")
+_PACKAGE = lazy_pattern(r"fabric[-_]?manager", re.IGNORECASE)
+_INSTALLED = lazy_pattern(
     r"^(?:ii|hi|iU)\s{1,6}(?:cuda-drivers-fabricmanager|nvidia-fabric-?manager)\S{0,20}\s{1,80}(?P<deb>\d{3}\.[\d.]{2,12}\d)|\bnvidia-fabric-?manager(?:-\d{3})?[-=](?P<rpm>\d{3}\.\d{2,3}(?:\.\d{2,3})?)|^Fabric Manager version is : {0,3}(?P<own>\d{3}\.[\d.]{2,12}\d)"
 )
-_ACTIVE = re.compile(r"^active\b", re.IGNORECASE)
-_FAILED = re.compile(r"^(?:failed|activating|crash|error)", re.IGNORECASE)
-_ABSENT = re.compile(r"^(?:not[- ]?found|absent|missing|not installed|none|no such)", re.IGNORECASE)
-_NEEDED = re.compile(r"nvlsm|umad", re.IGNORECASE)
-_STOPPED = re.compile(
+_ACTIVE = lazy_pattern(r"^active\b", re.IGNORECASE)
+_FAILED = lazy_pattern(r"^(?:failed|activating|crash|error)", re.IGNORECASE)
+_ABSENT = lazy_pattern(r"^(?:not[- ]?found|absent|missing|not installed|none|no such)", re.IGNORECASE)
+_NEEDED = lazy_pattern(r"nvlsm|umad", re.IGNORECASE)
+_STOPPED = lazy_pattern(
     r"(?:Stopped|Stopping|Restarted|restart(?:ed|ing)?)\b.{0,40}fabric ?manager|fabric ?manager.{0,60}(?:was )?(?:restarted|stopped)",
     re.IGNORECASE,
 )

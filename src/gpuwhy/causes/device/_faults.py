@@ -11,6 +11,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import says
 from gpuwhy.knowledge import xid_origins as origins
 from gpuwhy.model.evidence import Evidence, Place, Standing
@@ -59,18 +60,18 @@ _PART = {
     MEMORY.name: origins.MEMORY,
     STOPPED.name: origins.OTHER,
 }
-_COMPILED = {sign.name: re.compile(sign.pattern, re.IGNORECASE) for sign in _IN_ORDER}
-_DENIED = re.compile(
+_COMPILED = {sign.name: lazy_pattern(sign.pattern, re.IGNORECASE) for sign in _IN_ORDER}
+_DENIED = lazy_pattern(
     r"\b(?:no|not|never|without|neither|nor|isn't|wasn't|any|if|could be|might be|either|like|such as|e\.g\.|for example|0|zero) (?:\w{1,20} ){0,4}(?:Xid|ECC|NVLink|uncorrect|double)"
     r"|(?:Xid|ECC|NVLink)[\w ]{0,40}(?:: none|: 0\b|errors? (?:were )?not|not (?:seen|found|present))|(?:uncorrect|double)\w{0,10}[\w ]{0,30}: {0,4}(?:0|N/A)\b",
     re.IGNORECASE,
 )  # fmt: skip
 """People who say that they saw none, or that it may be one."""
-_SYMPTOM = re.compile(
+_SYMPTOM = lazy_pattern(
     r"CUDA|NCCL|cublas|cudnn|NVML|nvidia-smi|[Ww]atchdog|illegal memory|launch failure|device handle|GPU|timed? ?out|SIGKILL|ECC|NVLink",
     re.IGNORECASE,
 )
-_UNRELATED = re.compile(r"out of memory|no kernel image|not compiled|insufficient|ImportError|ModuleNotFound|No space left|Address already", re.IGNORECASE)  # fmt: skip
+_UNRELATED = lazy_pattern(r"out of memory|no kernel image|not compiled|insufficient|ImportError|ModuleNotFound|No space left|Address already", re.IGNORECASE)  # fmt: skip
 _KERNEL_KEYS = ("kernel_log", "journal", "gpu_errors", "nvidia_smi.host")
 MOST_LINES = 3000
 
@@ -249,9 +250,11 @@ def _told(sign: str, text: str) -> str:
 
 
 _LONG_LINE = 160
-_COUNT = re.compile(r"(?:volatile|aggregate|uncorrect\w{0,5}|errors?)\s{0,30}: {0,30}[1-9]\d{0,18}\s*$", re.IGNORECASE)
+_COUNT = lazy_pattern(
+    r"(?:volatile|aggregate|uncorrect\w{0,5}|errors?)\s{0,30}: {0,30}[1-9]\d{0,18}\s*$", re.IGNORECASE
+)
 """A counter tells that there were errors, not when."""
-_CUDAS_WORDS = re.compile(r"(?:CUDA error: |Cuda failure (?:\d{1,4} )?'?|CUDA_ERROR_\w{1,40}: )?uncorrectable (?:ECC|NVLink) error[\w ]{0,60}", re.IGNORECASE)  # fmt: skip
+_CUDAS_WORDS = lazy_pattern(r"(?:CUDA error: |Cuda failure (?:\d{1,4} )?'?|CUDA_ERROR_\w{1,40}: )?uncorrectable (?:ECC|NVLink) error[\w ]{0,60}", re.IGNORECASE)  # fmt: skip
 
 
 def _is_kernels(sign: str, text: str, groups: dict[str, str], match: Match | None) -> bool:

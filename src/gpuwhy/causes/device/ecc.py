@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.device import _faults as faults
@@ -13,8 +14,8 @@ from gpuwhy.knowledge import xid_origins as origins
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_WORN = re.compile(r"Remapp\w{1,4} Failure|failure to (?:retire|remap)|could not be (?:retired|remapped)|Row remap\w{0,5} fail", re.IGNORECASE)  # fmt: skip
-_PENDING = re.compile(r"(?:Retired Pages|Remapp\w{2,4}|Pending Page|Pending).{0,20}Pending|(?:Pending|Page Blacklist) {1,30}: Yes|remapping pending", re.IGNORECASE)  # fmt: skip
+_WORN = lazy_pattern(r"Remapp\w{1,4} Failure|failure to (?:retire|remap)|could not be (?:retired|remapped)|Row remap\w{0,5} fail", re.IGNORECASE)  # fmt: skip
+_PENDING = lazy_pattern(r"(?:Retired Pages|Remapp\w{2,4}|Pending Page|Pending).{0,20}Pending|(?:Pending|Page Blacklist) {1,30}: Yes|remapping pending", re.IGNORECASE)  # fmt: skip
 
 
 @cause(
@@ -88,7 +89,7 @@ def ecc(case: Case) -> Judgement:
     )  # fmt: skip
 
 
-_STOPPED_ON_THE_GPU = re.compile(
+_STOPPED_ON_THE_GPU = lazy_pattern(
     r"(?:CUDA|Cuda) (?:error|failure)(?!.{0,40}out of memory)|CUDA_ERROR_(?!OUT)|cudaError(?!Mem)|busy or unavailable|NCCL WARN|unhandled cuda error"
 )
 """What a counted error must stand beside to be more than a record."""
@@ -149,7 +150,7 @@ def _suspected(case: Case) -> Judgement:
     )
 
 
-_WITHOUT_ECC = re.compile(r"GeForce|\b(?:GTX|RTX) ?(?:\d{4}(?!\s?Ada)|TITAN)|TITAN", re.IGNORECASE)
+_WITHOUT_ECC = lazy_pattern(r"GeForce|\b(?:GTX|RTX) ?(?:\d{4}(?!\s?Ada)|TITAN)|TITAN", re.IGNORECASE)
 """Cards that neither count memory errors nor stop for them, as a rule."""
 
 

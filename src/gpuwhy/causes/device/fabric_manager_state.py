@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes.device import _fabric as fabric
 from gpuwhy.causes.device import _verdicts as verdicts
@@ -13,11 +14,11 @@ from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_PREREQUISITE = re.compile(fabric.PREREQUISITE.pattern, re.IGNORECASE)
-_MISMATCH = re.compile(fabric.MISMATCH.pattern, re.IGNORECASE)
-_UMAD = re.compile(r"umad", re.IGNORECASE)
-_NEEDED = re.compile(r"^\S{0,80}(?:nvlsm|umad)\S{0,20}: ", re.IGNORECASE)
-_CONFIDENTIAL = re.compile(r"confidential|\bCC mode|conf-compute|\bTDX\b|SEV-SNP", re.IGNORECASE)
+_PREREQUISITE = lazy_pattern(fabric.PREREQUISITE.pattern, re.IGNORECASE)
+_MISMATCH = lazy_pattern(fabric.MISMATCH.pattern, re.IGNORECASE)
+_UMAD = lazy_pattern(r"umad", re.IGNORECASE)
+_NEEDED = lazy_pattern(r"^\S{0,80}(?:nvlsm|umad)\S{0,20}: ", re.IGNORECASE)
+_CONFIDENTIAL = lazy_pattern(r"confidential|\bCC mode|conf-compute|\bTDX\b|SEV-SNP", re.IGNORECASE)
 
 
 @cause("fabric-manager-state", family=verdicts.FAMILY, signs=(*fabric.SIGNS, fabric.IMEX))

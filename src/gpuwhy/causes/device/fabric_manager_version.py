@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes.device import _fabric as fabric
 from gpuwhy.causes.device._fabric import Manager
@@ -13,7 +14,7 @@ from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.finding import Certainty, Link, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_MISMATCH = re.compile(fabric.MISMATCH.pattern, re.IGNORECASE)
+_MISMATCH = lazy_pattern(fabric.MISMATCH.pattern, re.IGNORECASE)
 
 
 @cause(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.device import _faults as faults
@@ -14,18 +15,18 @@ from gpuwhy.knowledge import xid_origins as origins
 from gpuwhy.model.finding import Certainty, Link, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_RECEIVER = re.compile(
+_RECEIVER = lazy_pattern(
     r"RxErr|AER: .{0,120}(?:error|received)|PCIe Bus Error|Surprise Down|BadTLP|BadDLLP|Completion Timeout|CmpltTO", re.IGNORECASE
 )  # fmt: skip
-_POWER = re.compile(
+_POWER = lazy_pattern(
     r"power (?:supply|limit|draw|cable|connector)|\bPSU\b|12VHPWR|12V-2x6|circuit|breaker|\bUPS\b|transient|under load|full load",
     re.IGNORECASE,
 )
-_RISER = re.compile(r"riser|oculink|thunderbolt|e-?gpu|USB4|extension cable|M\.2 adapter|\bslot\b", re.IGNORECASE)
-_HOT = re.compile(
+_RISER = lazy_pattern(r"riser|oculink|thunderbolt|e-?gpu|USB4|extension cable|M\.2 adapter|\bslot\b", re.IGNORECASE)
+_HOT = lazy_pattern(
     r"overheat|too hot|\bthermal|(?:9[0-9]|1[01]\d) ?(?:°|degrees )?C\b|fan (?:fail|stopp)", re.IGNORECASE
 )
-_IDLE = re.compile(r"\bidle\b|D3cold|runtime (?:pm|suspend)|ASPM|after (?:suspend|resume)", re.IGNORECASE)
+_IDLE = lazy_pattern(r"\bidle\b|D3cold|runtime (?:pm|suspend)|ASPM|after (?:suspend|resume)", re.IGNORECASE)
 
 
 @cause(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.device import _faults as faults
@@ -15,9 +16,9 @@ from gpuwhy.knowledge import xid_origins as origins
 from gpuwhy.model.finding import Certainty, Link, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_GSP = re.compile(r"\bGSP\b|gspfw|kgsp|\bgsp_", re.IGNORECASE)
-_START = re.compile(r"RmInitAdapter|rm_init_adapter|Xid \([^)]{1,60}\): (?:143|61|62)\b", re.IGNORECASE)
-_OPEN_MODULES = re.compile(r"requires use of the NVIDIA open kernel modules", re.IGNORECASE)
+_GSP = lazy_pattern(r"\bGSP\b|gspfw|kgsp|\bgsp_", re.IGNORECASE)
+_START = lazy_pattern(r"RmInitAdapter|rm_init_adapter|Xid \([^)]{1,60}\): (?:143|61|62)\b", re.IGNORECASE)
+_OPEN_MODULES = lazy_pattern(r"requires use of the NVIDIA open kernel modules", re.IGNORECASE)
 _STATES = {
     "firmware": "the firmware of the GPU",
     "driver": "the driver",

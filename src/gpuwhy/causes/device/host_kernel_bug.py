@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.device._verdicts import FAMILY
@@ -17,16 +18,16 @@ from gpuwhy.model.fact import Fact, Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_CMA = re.compile(r"\bCma(?P<what>Total|Free): {0,20}(?P<kilobytes>\d{1,12}) kB", re.IGNORECASE)
-_RELEASE = re.compile(r"\b\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:-[\w.+~]{1,40}){0,4}\b")
-_OF_KERNEL = re.compile(r"\bkernel[ -](?:release |version |image |to |of )?v?\d{1,2}\.\d{1,3}|linux-image-\d|\bLinux version \d|\bLinux \S{1,60} \d{1,2}\.\d{1,3}\.", re.IGNORECASE)  # fmt: skip
-_OLDER_WORKS = re.compile(
+_CMA = lazy_pattern(r"\bCma(?P<what>Total|Free): {0,20}(?P<kilobytes>\d{1,12}) kB", re.IGNORECASE)
+_RELEASE = lazy_pattern(r"\b\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:-[\w.+~]{1,40}){0,4}\b")
+_OF_KERNEL = lazy_pattern(r"\bkernel[ -](?:release |version |image |to |of )?v?\d{1,2}\.\d{1,3}|linux-image-\d|\bLinux version \d|\bLinux \S{1,60} \d{1,2}\.\d{1,3}\.", re.IGNORECASE)  # fmt: skip
+_OLDER_WORKS = lazy_pattern(
     r"(?:works?|worked|fine|ok|no (?:issue|problem|error)s?|goes away|disappears?|resolved|fixed|solved)\b.{0,60}?\b(?:on|with|under|by|in|after|using|(?:booting|downgrad\w{2,4}|revert\w{2,4}|roll\w{2,5} back)(?: back)? (?:to|into)?)\b.{0,20}?\b(?:the )?(?:older |previous |old |earlier |stock )?(?:linux |ubuntu |hwe )?kernel\b"
     r"|(?:downgrad|revert|roll)\w{0,4}(?: back)? (?:the )?(?:linux )?kernel\b.{0,80}(?:fix|work|solve|help|resolve)|(?:after|since) (?:the |a |an )?(?:linux |ubuntu )?(?:kernel )(?:update|upgrade)|kernel regression|regression in (?:the )?(?:linux )?kernel|\bkernel \d\S{0,30} (?:breaks?|broke|is broken|introduced)",
     re.IGNORECASE,
 )
 _OOPS = r"BUG: (?:unable to handle|kernel NULL|soft lockup|Bad page|scheduling while)|kernel BUG at (?P<at>\S{1,80})|general protection fault.{0,80}|\bOops: |Unable to handle kernel|WARNING: CPU: \d{1,4} PID: \d{1,9} at (?P<warned>\S{1,80})"
-_PINNING_CODE = re.compile(r"mm/(?:gup|memory|migrate|cma|hmm|rmap|huge_memory|mmu_notifier)|pin_user_pages|\bib_(?:umem|uverbs|core)|\bumem|nvidia_p2p|dma_(?:map|buf)|iommu_|nvidia[-_]peermem|mlx5_ib|uvm_hmm|hmm_range", re.IGNORECASE)  # fmt: skip
+_PINNING_CODE = lazy_pattern(r"mm/(?:gup|memory|migrate|cma|hmm|rmap|huge_memory|mmu_notifier)|pin_user_pages|\bib_(?:umem|uverbs|core)|\bumem|nvidia_p2p|dma_(?:map|buf)|iommu_|nvidia[-_]peermem|mlx5_ib|uvm_hmm|hmm_range", re.IGNORECASE)  # fmt: skip
 _PEERMEM = r"nvidia_p2p_get_pages|pin_user_pages\w{0,10}.{0,60}(?:fail|returned|error|-\d)|get_user_pages\w{0,10}.{0,60}(?:fail|returned -)|ib_umem_get\w{0,10}.{0,60}(?:fail|-\d)|nv_?peer_?mem.{0,80}(?:Unknown symbol|disagrees|fail)"
 
 

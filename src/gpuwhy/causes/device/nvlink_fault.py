@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.device import _faults as faults
@@ -17,10 +18,12 @@ from gpuwhy.model.fact import Fact, Unknown
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_STUCK = re.compile(r"around after SIGKILL|(?:cannot|can't|can not|could not) be killed|\bkill -9 .{0,40}(?:no effect|does not|doesn't)", re.IGNORECASE)  # fmt: skip
-_LINKED = re.compile(r"\b(?:A100|A800|H100|H800|H200|H20|B100|B200|B300|GB200|GB300|GH200|V100|A40|A6000|RTX ?3090)\b")
-_CLEAN = re.compile(r"^\W{0,3}(?:0|none|no errors?|all 0|all zero|clean|ok|\[\])\b", re.IGNORECASE)
-_COMES_BACK = re.compile(r"comes? back|again|recurs?|returns|only for a while|temporar", re.IGNORECASE)
+_STUCK = lazy_pattern(r"around after SIGKILL|(?:cannot|can't|can not|could not) be killed|\bkill -9 .{0,40}(?:no effect|does not|doesn't)", re.IGNORECASE)  # fmt: skip
+_LINKED = lazy_pattern(
+    r"\b(?:A100|A800|H100|H800|H200|H20|B100|B200|B300|GB200|GB300|GH200|V100|A40|A6000|RTX ?3090)\b"
+)
+_CLEAN = lazy_pattern(r"^\W{0,3}(?:0|none|no errors?|all 0|all zero|clean|ok|\[\])\b", re.IGNORECASE)
+_COMES_BACK = lazy_pattern(r"comes? back|again|recurs?|returns|only for a while|temporar", re.IGNORECASE)
 
 
 @cause(

@@ -14,11 +14,10 @@ Raising a limit helps in (e) only, so (e) is an answer only when (a) to (d) are 
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from gpuwhy.causes._case import Case
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.distributed._log_lines import Seen, fact_texts, first, holding, is_before, matching
 from gpuwhy.causes.distributed._watchdog import Mismatch, Report, mismatch, reports
 from gpuwhy.model.event import Event
@@ -27,22 +26,22 @@ FIRST_SEQUENCES = 2
 """Sequence numbers of a first collective: engines send one warm-up reduction or a barrier right after initialisation."""
 TINY = 1024
 """Elements of a warm-up tensor or a barrier; a layer's activation has more."""
-_INITIALISED = re.compile(r"Init COMPLETE|Connected all (?:rings|trees)|Connected binomial trees")
-_BOOTSTRAPPING = re.compile(r"Bootstrap ?: Using|NET/\w{1,20} ?: Using|Using network \w+|NCCL version \d")
-_LINK = re.compile(
+_INITIALISED = lazy_pattern(r"Init COMPLETE|Connected all (?:rings|trees)|Connected binomial trees")
+_BOOTSTRAPPING = lazy_pattern(r"Bootstrap ?: Using|NET/\w{1,20} ?: Using|Using network \w+|NCCL version \d")
+_LINK = lazy_pattern(
     r"Got async (?:error )?event ?: ?(?:port error|local catastrophic|device fatal)|with error 12\b|status=12\b|IBV_WC_RETRY_EXC_ERR|IBV_EVENT_PORT_ERR|"
     r"transport retry counter exceeded|Transport retry count exceeded|mlx5_core .{0,80}(?:[Ll]ink down|Cable (?:unplugged|error))"
 )
-_COMPILING = re.compile(
+_COMPILING = lazy_pattern(
     r"Entering DeepGEMM JIT Pre-Compile|DeepGEMM (?:JIT|warmup)|DeepGEMM.{0,40}[Cc]ompil|\b(?:nvcc|cicc|ptxas|cudafe\+\+)\b.{0,80}(?:running|children|busy|CPU|%)|Compiling (?:kernels?|a graph|the graph)|"
     r"torch\.compile .{0,40}(?:takes|start)|[Aa]utotun(?:e|ing) (?:process|start|in progress)|Start(?:ing)? to (?:compile|autotune)|JIT[- ]compil\w{0,4} .{0,40}(?:take|minutes)|"
     r"Dynamo bytecode transform|ninja .{0,60}(?:running|-j)|Building extension module|flashinfer\.jit: Loading JIT"
 )
-_COMPILERS = re.compile(r"\b(?:nvcc|cicc|ptxas|cudafe\+\+|ninja|cc1plus|compile_worker|inductor)\b")
-_SERVING = re.compile(
+_COMPILERS = lazy_pattern(r"\b(?:nvcc|cicc|ptxas|cudafe\+\+|ninja|cc1plus|compile_worker|inductor)\b")
+_SERVING = lazy_pattern(
     r"\"(?:POST|GET) /(?:v1/(?:chat/)?completions|generate)\S{0,40} HTTP/1\.\d\" 200|Decode batch[.,\[ ].{0,300}gen throughput|Avg generation throughput: [1-9]"
 )
-_HYPOTHETICAL = re.compile(
+_HYPOTHETICAL = lazy_pattern(
     r"(?i)\b(?:may|might|can|could|would|will|should|potential\w{0,2}|avoid|prevent|if|when|causes?|lead(?:s|ing)? to)\b.{0,40}\b(?:hang|stuck|deadlock|freez)"
 )
 """Advice and warnings speak of hangs that did not happen."""
@@ -57,12 +56,12 @@ STANDS_STILL_LITERALS = (
     "never gets", "never proceeds", "never continues", "never responds", " proceed", " continue", " respond", " go on", "any further", "get past", "get beyond", "get further", "move on",
     "no progress", "stalls", "stalled", "stops here", "stops there", "stops at", "stops after", "stops right", "ends here", "ends there", "ends at", "ends after",
 )  # fmt: skip
-_HANGS = re.compile(
+_HANGS = lazy_pattern(
     rf"(?i){STANDS_STILL}|卡住|卡死|挂起|死锁|(?:^|\W)(?:hangs?|hung|hanging|stuck|freezes|frozen|deadlocks?|never (?:returns|ends|completes|finishes)|no (?:further|more) output|no output after|waits? forever|blocks? (?:forever|indefinitely))(?:\W|$)"
 )
 
 
-_OF_THE_WAIT = re.compile(
+_OF_THE_WAIT = lazy_pattern(
     r"(?i)watchdog|NCCL|time[-d]? ?out|terminate called|what\(\)|DistBackend|DistStore|DeepEP|Aborted|signal 6|SIGABRT"
 )
 

@@ -7,14 +7,15 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.distributed._log_lines import Seen, fact_texts, matching
 from gpuwhy.model.evidence import Evidence
 
 VARIABLES = ("NCCL_SOCKET_IFNAME", "GLOO_SOCKET_IFNAME", "TP_SOCKET_IFNAME", "NVSHMEM_BOOTSTRAP_UID_SOCK_IFNAME")
-_SET_BY = re.compile(r"(?P<variable>(?:NCCL|GLOO|TP|NVSHMEM_BOOTSTRAP_UID)_SOCK(?:ET)?_IFNAME) ?(?:set by environment to|set to|=) ?[\"']?(?P<value>[^\s\"',;]{1,120})")  # fmt: skip
-_CHOSEN = re.compile(r"(?:Bootstrap ?:|NET/Socket ?:|Gloo.{0,30}) ?Using (?:\[\d\])?(?P<name>[\w.-]{1,40}):(?P<address>[\w.:%]{2,60}?)(?:<\d{1,5}>)?(?:\s|$|\[)")  # fmt: skip
-_VIRTUAL = re.compile(r"^(?:lo\d*|docker\w*|veth\w*|virbr\w*|br-\w+|cni\w*|flannel\w*|cali\w*|cilium\w*|lxc\w*|lxd\w*|tailscale\w*|wg\d*|tun\d*|tap\d*|ibs\w*|ibp\w*|vmnet\w*|kube\w*|podman\w*|nerdctl\w*|dummy\w*|sit\d*|zt\w+)$")  # fmt: skip
-LOCAL_ONLY = re.compile(r"(?:^|[\[(/ :=])(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|169\.254\.\d{1,3}\.\d{1,3}|172\.1[78]\.0\.\d{1,3}|fe80:[\w:%]{2,40})")  # fmt: skip
+_SET_BY = lazy_pattern(r"(?P<variable>(?:NCCL|GLOO|TP|NVSHMEM_BOOTSTRAP_UID)_SOCK(?:ET)?_IFNAME) ?(?:set by environment to|set to|=) ?[\"']?(?P<value>[^\s\"',;]{1,120})")  # fmt: skip
+_CHOSEN = lazy_pattern(r"(?:Bootstrap ?:|NET/Socket ?:|Gloo.{0,30}) ?Using (?:\[\d\])?(?P<name>[\w.-]{1,40}):(?P<address>[\w.:%]{2,60}?)(?:<\d{1,5}>)?(?:\s|$|\[)")  # fmt: skip
+_VIRTUAL = lazy_pattern(r"^(?:lo\d*|docker\w*|veth\w*|virbr\w*|br-\w+|cni\w*|flannel\w*|cali\w*|cilium\w*|lxc\w*|lxd\w*|tailscale\w*|wg\d*|tun\d*|tap\d*|ibs\w*|ibp\w*|vmnet\w*|kube\w*|podman\w*|nerdctl\w*|dummy\w*|sit\d*|zt\w+)$")  # fmt: skip
+LOCAL_ONLY = lazy_pattern(r"(?:^|[\[(/ :=])(?:127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1|169\.254\.\d{1,3}\.\d{1,3}|172\.1[78]\.0\.\d{1,3}|fe80:[\w:%]{2,40})")  # fmt: skip
 """Addresses that another host never reaches: loopback, link-local, Docker's bridge."""
 
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from gpuwhy.causes._case import Case
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.distributed._log_lines import matching
 from gpuwhy.model.evidence import Evidence
 
-_TENSOR = re.compile(
+_TENSOR = lazy_pattern(
     r"(?:tensor[-_]parallel[-_]size|tensor[-_]model[-_]parallel[-_]size|--tp[-_]size|\btp[-_]size|--tp|-tp|--num-shard|num_shards?|--tensor-parallel|mp_size)[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(?P<size>\d{1,4})\b"
 )
-_PIPELINE = re.compile(r"(?:pipeline[-_]parallel[-_]size|--pp[-_]size|\bpp[-_]size|--pp|-pp)[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(?P<size>\d{1,4})\b")  # fmt: skip
-_SERVER = re.compile(
+_PIPELINE = lazy_pattern(r"(?:pipeline[-_]parallel[-_]size|--pp[-_]size|\bpp[-_]size|--pp|-pp)[\"']?\s{0,2}[=: ]\s{0,2}[\"']?(?P<size>\d{1,4})\b")  # fmt: skip
+_SERVER = lazy_pattern(
     r"vllm serve|vllm\.entrypoints|sglang\.launch_server|sglang serve|lmdeploy serve|text-generation-launcher"
 )
 _STATED = ("server_args.tensor_parallel_size", "server_args.tp_size", "server_args.num_shard")

@@ -7,24 +7,25 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.distributed._log_lines import Seen, fact_texts, first, holding
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 
-_ACS_ON = re.compile(r"(?:SrcValid|ReqRedir|CmpltRedir)\+")
-_TRANSLATED = re.compile(r"Default domain type: Translated|DMAR: IOMMU enabled|IOMMU is (?:translated|on\b|enabled)|iommu=(?:on|force)\b|intel_iommu=on|AMD-Vi: .{0,40}enabled", re.IGNORECASE)  # fmt: skip
-_FAULT = re.compile(r"IO_PAGE_FAULT|DMAR: .{0,60}[Ff]ault|\[fault reason")
-_WORKS_WITHOUT = re.compile(
+_ACS_ON = lazy_pattern(r"(?:SrcValid|ReqRedir|CmpltRedir)\+")
+_TRANSLATED = lazy_pattern(r"Default domain type: Translated|DMAR: IOMMU enabled|IOMMU is (?:translated|on\b|enabled)|iommu=(?:on|force)\b|intel_iommu=on|AMD-Vi: .{0,40}enabled", re.IGNORECASE)  # fmt: skip
+_FAULT = lazy_pattern(r"IO_PAGE_FAULT|DMAR: .{0,60}[Ff]ault|\[fault reason")
+_WORKS_WITHOUT = lazy_pattern(
     r"(?i)NCCL_P2P_DISABLE[= ]+[\"']?1.{0,160}\b(?:works?|worked|fix\w{0,3}|solve[sd]?|resolve[sd]?|helps?|helped|complete[sd]?|completes|passes|passed|success\w{0,5}|fine|finish\w{0,2}|no (?:more )?hang)"
     r"|\b(?:works?|worked|completes?|fine|fixed|solved|resolved|passes|succeeds|finishes)\b.{0,60}(?:with|by|after|when|using|setting|if) .{0,40}NCCL_P2P_DISABLE"
 )
-_HANGS_ALL_THE_SAME = re.compile(r"(?i)\b(?:both|also|still|either way|with and without|regardless)\b.{0,60}\b(?:hangs?|fails?|hung|stuck)|hangs? .{0,40}(?:both|either|too|as well)|(?:works|completes|passes) .{0,20}(?:both|either way|with and without)|no difference")  # fmt: skip
-_SHARED_MEMORY = re.compile(r"via SHM/direct|via SHM\b|Channel \d{2}.{0,60} via SHM")
-_FINISHED = re.compile(
+_HANGS_ALL_THE_SAME = lazy_pattern(r"(?i)\b(?:both|also|still|either way|with and without|regardless)\b.{0,60}\b(?:hangs?|fails?|hung|stuck)|hangs? .{0,40}(?:both|either|too|as well)|(?:works|completes|passes) .{0,20}(?:both|either way|with and without)|no difference")  # fmt: skip
+_SHARED_MEMORY = lazy_pattern(r"via SHM/direct|via SHM\b|Channel \d{2}.{0,60} via SHM")
+_FINISHED = lazy_pattern(
     r"(?i)all_?reduce.{0,20}result ?[=:]|test complete|Avg bus bandwidth|all[_-]?reduce (?:ok|done|passed|success\w*)|PASSED"
 )
-_UNVERIFIED = re.compile(r"Verification error @ element|Test failed!.{0,40}|P2P .{0,40}(?:data )?(?:mismatch|corrupt\w*|verification failed)|Enabling peer access .{0,200}hang", re.IGNORECASE)  # fmt: skip
-IOMMU_OFF = re.compile(r"(?:intel_|amd_)?iommu=(?:off|pt)\b")
+_UNVERIFIED = lazy_pattern(r"Verification error @ element|Test failed!.{0,40}|P2P .{0,40}(?:data )?(?:mismatch|corrupt\w*|verification failed)|Enabling peer access .{0,200}hang", re.IGNORECASE)  # fmt: skip
+IOMMU_OFF = lazy_pattern(r"(?:intel_|amd_)?iommu=(?:off|pt)\b")
 
 
 class PeerPath(msgspec.Struct, frozen=True):

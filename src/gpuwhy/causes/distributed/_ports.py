@@ -7,10 +7,11 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.model.remedy import Remedy
 
 _PORT = tuple(
-    re.compile(pattern, re.IGNORECASE)
+    lazy_pattern(pattern, re.IGNORECASE)
     for pattern in (
         r"\baddr='tcp://[^' ]{0,120}:(\d{1,5})'",
         r"\bport: ?(\d{2,5}), useIpv6",
@@ -24,19 +25,19 @@ _PORT = tuple(
         r"\b(?:\d{1,3}\.){3}\d{1,3}:(\d{2,5})\b",
     )
 )
-_CONTAINER = re.compile(
+_CONTAINER = lazy_pattern(
     r"port is already allocated|userland proxy|programming external connectivity|rootlessport|bind host port for|free ports for the requested",
     re.IGNORECASE,
 )
-_MESSAGE_QUEUE = re.compile(r"ZMQError|zmq[./]|addr='(?:tcp|ipc)://", re.IGNORECASE)
-_RENDEZVOUS = re.compile(
+_MESSAGE_QUEUE = lazy_pattern(r"ZMQError|zmq[./]|addr='(?:tcp|ipc)://", re.IGNORECASE)
+_RENDEZVOUS = lazy_pattern(
     r"c10d|server socket has failed|TCPStore|rendezvous|init_process_group|distributed communication on port|DistNetworkError|nccl_port|dist_init|master_port|gloo",
     re.IGNORECASE,
 )
 _LAUNCHER = (
-    ("accelerate", re.compile(r"main_process_port|accelerate[ /]launch|accelerate/commands")),
-    ("torchrun", re.compile(r"torchrun|torch\.distributed\.(?:run|launch)|torch/distributed/(?:run|launch|elastic)")),
-    ("deepspeed", re.compile(r"deepspeed(?:/launcher| --)|deepspeed\.launcher")),
+    ("accelerate", lazy_pattern(r"main_process_port|accelerate[ /]launch|accelerate/commands")),
+    ("torchrun", lazy_pattern(r"torchrun|torch\.distributed\.(?:run|launch)|torch/distributed/(?:run|launch|elastic)")),
+    ("deepspeed", lazy_pattern(r"deepspeed(?:/launcher| --)|deepspeed\.launcher")),
 )
 TRITON_SERVER = ("triton-inference-server", "triton-server", "tritonserver")
 """Names under which the server stands in logs, images and reports; the project's comes first."""

@@ -14,22 +14,22 @@ The layouts are those of ``ProcessGroupNCCL.cpp`` in those releases.
 from __future__ import annotations
 
 import bisect
-import re
 
 import msgspec
 
 from gpuwhy.causes._case import Case
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.distributed._log_lines import SHOWN, Seen, holding, matching
 
-_REPORT = re.compile(
+_REPORT = lazy_pattern(
     r"(?:\[(?P<group>[^\[\]]{0,120}?)Rank (?P<rank>\d{1,6})\]\s{0,4})?Watchdog caught collective operation timeout:\s{0,4}"
     r"WorkNCCL\((?P<fields>.{0,300}?)Timeout\(ms\)=(?P<limit>\d{1,12})\)(?: ran for (?P<ran>\d{1,12}) milli)?"
 )
 _WATCHDOG = "Watchdog caught collective operation timeout"
-_FIELD = re.compile(r"(SeqNum|OpType|NumelIn|NumelOut)=(\w{1,40})")
-_SHAPE = re.compile(r"TensorShape=\[([\d, ]{0,80})\]")
-_GUID = re.compile(r"PG GUID (\S{1,80})")
-_PROGRESS = re.compile(
+_FIELD = lazy_pattern(r"(SeqNum|OpType|NumelIn|NumelOut)=(\w{1,40})")
+_SHAPE = lazy_pattern(r"TensorShape=\[([\d, ]{0,80})\]")
+_GUID = lazy_pattern(r"PG GUID (\S{1,80})")
+_PROGRESS = lazy_pattern(
     r"\[(?P<group>[^\[\]]{0,120}?)Rank (?P<rank>\d{1,6})\].{0,700}?[Ll]ast enqueued(?: NCCL)? work: (?P<enqueued>-?\d{1,12}), "
     r"last completed(?: NCCL)? work: (?P<completed>-?\d{1,12})"
 )

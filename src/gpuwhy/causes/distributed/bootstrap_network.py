@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed import _interfaces
@@ -18,21 +19,21 @@ from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_RANKS_MEET = re.compile(
+_RANKS_MEET = lazy_pattern(
     r"NCCL|ncclSocket|socketStart|socketPoll|c10d|client socket|[Gg]loo|rendezvous|TCPStore|MASTER_ADDR|init_process_group|dist[-_]init|nvshmem|NVSHMEM|Open ?MPI|\bGCS\b|bootstrap|torch[./]distributed|zmq|gethostbyname|to a \(local\) address|addr='tcp",
 )
-_REFUSAL = re.compile(r"Connection refused", re.IGNORECASE)
-_BLOCKS = re.compile(r"(?i)\b(?:drop\w{0,4}|reject\w{0,3}|block\w{0,3}|den(?:y|ies|ied)|filter\w{0,3}|closed)\b")
-_WALL_IN_WORDS = re.compile(
+_REFUSAL = lazy_pattern(r"Connection refused", re.IGNORECASE)
+_BLOCKS = lazy_pattern(r"(?i)\b(?:drop\w{0,4}|reject\w{0,3}|block\w{0,3}|den(?:y|ies|ied)|filter\w{0,3}|closed)\b")
+_WALL_IN_WORDS = lazy_pattern(
     r"(?i)^.{0,80}\b(?:ufw|firewalld|iptables|the firewall|security group)\b[\w ,`'\":]{0,30}\b(?:is (?:on|active|enabled|running)|status: active|blocks?|blocked|blocking|drops?|rejects?|rejected|was the (?:cause|problem|culprit))\b"
 )
-_OPEN = re.compile(r"(?i)^\s*(?:none|off|inactive|disabled|no (?:rules|firewall)|accept\w*|open\b|not running)")
-_SAYS_NOTHING = re.compile(r"hostname of the client socket cannot be retrieved|Address family not supported by protocol|retrying|will retry|closed by (?:remote )?peer|reset by peer|Broken pipe", re.IGNORECASE)  # fmt: skip
+_OPEN = lazy_pattern(r"(?i)^\s*(?:none|off|inactive|disabled|no (?:rules|firewall)|accept\w*|open\b|not running)")
+_SAYS_NOTHING = lazy_pattern(r"hostname of the client socket cannot be retrieved|Address family not supported by protocol|retrying|will retry|closed by (?:remote )?peer|reset by peer|Broken pipe", re.IGNORECASE)  # fmt: skip
 
-_HAD_MET = re.compile(r"unbound_buffer\.cc:\d{1,5}\] Timed out waiting \d{1,12}ms for (?:recv|send) operation")
-_LOADS = re.compile(r"Loading (?:safetensors|pt) checkpoint shards:\s{0,3}\d{1,3}%|load weight begin|shards:\s{0,3}\d{1,2}%", re.IGNORECASE)  # fmt: skip
+_HAD_MET = lazy_pattern(r"unbound_buffer\.cc:\d{1,5}\] Timed out waiting \d{1,12}ms for (?:recv|send) operation")
+_LOADS = lazy_pattern(r"Loading (?:safetensors|pt) checkpoint shards:\s{0,3}\d{1,3}%|load weight begin|shards:\s{0,3}\d{1,2}%", re.IGNORECASE)  # fmt: skip
 
-_REASON = re.compile(r"NCCL WARN (?!Call to bind failed)|Cuda failure|Message truncated|Duplicate GPU", re.IGNORECASE)
+_REASON = lazy_pattern(r"NCCL WARN (?!Call to bind failed)|Cuda failure|Message truncated|Duplicate GPU", re.IGNORECASE)
 """NCCL says itself why; `NCCL WARN` comes before every internal error that has a reason in the log."""
 
 

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed._hang_order import Order, order
@@ -15,11 +16,11 @@ from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_ADVICE = re.compile(r"most likely caused by incorrect usages|for some reason, didn't run|If you (?:believe|suspect)|may be a mismatch in collective|can be caused by", re.IGNORECASE)  # fmt: skip
+_ADVICE = lazy_pattern(r"most likely caused by incorrect usages|for some reason, didn't run|If you (?:believe|suspect)|may be a mismatch in collective|can be caused by", re.IGNORECASE)  # fmt: skip
 """torch and NCCL print the possibility as advice with every time-out."""
-_GREETING = re.compile(r"ootstrap|NCCL WARN Message truncated ?: received")
+_GREETING = lazy_pattern(r"ootstrap|NCCL WARN Message truncated ?: received")
 """NCCL's words while the ranks meet; of the data path it says `message truncated : receiving`."""
-_MULTIMODAL = re.compile(r"multimodal|image|vision|mm_|pixel_values|\bVL\b|-VL-", re.IGNORECASE)
+_MULTIMODAL = lazy_pattern(r"multimodal|image|vision|mm_|pixel_values|\bVL\b|-VL-", re.IGNORECASE)
 
 
 class Said(msgspec.Struct, frozen=True):

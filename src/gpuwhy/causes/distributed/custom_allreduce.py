@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.model.evidence import Evidence
@@ -15,16 +16,16 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 
 ALLOCATOR_VARIABLES = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
 """torch reads both; the second is the name since 2.9."""
-_PLACE = re.compile(
+_PLACE = lazy_pattern(
     r"custom_all_reduce|custom_allreduce|customAllReduce|CustomAllreduce|quick_all_reduce|_C_custom_ar|trtllm_allreduce|allreduce_fusion|trtllm_ar\b|cuda_wrapper\.py|ipcUtils|foreignPtr|"
     r"create_shared_buffer|CudaIpcComm|cuda_ipc_comm|mscclpp|create_ipc_buffer|register_graph_buffers|get_graph_buffer_ipc_meta|IpcMemory|flashinfer[./]comm",
 )
-_P2P_TOO = re.compile(
+_P2P_TOO = lazy_pattern(
     r"NCCL_P2P_DISABLE|(?:did|does|do)(?:n't| not) (?:help|work|fix|solve)|no (?:help|effect)|neither|even (?:with|after)|still|tried",
     re.IGNORECASE,
 )
-_EXPANDABLE = re.compile(r"expandable_segments[:=]\s{0,3}True", re.IGNORECASE)
-_REFUSED_POINTER = re.compile(
+_EXPANDABLE = lazy_pattern(r"expandable_segments[:=]\s{0,3}True", re.IGNORECASE)
+_REFUSED_POINTER = lazy_pattern(
     r"invalid argument|invalid device pointer|pidfd_getfd|invalid resource handle|resource already mapped",
     re.IGNORECASE,
 )

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed._hang_order import order
@@ -18,12 +19,12 @@ from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.host import Gpus, Packages, Torch
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_PRINTED = re.compile(r"NCCL (?:library )?version:? ?(?P<version>\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:\+cuda[\d.]{2,6})?)|using nccl==(?P<version2>[\d.]{4,10})")  # fmt: skip
-_PRINTED_BY_RANK = re.compile(r"(?P<host>[\w.-]{1,80}):\d{1,9}:\d{1,9} (?:\[\d{1,4}\] )?NCCL INFO NCCL version (?P<version>\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)")  # fmt: skip
-_OTHER_REASON = re.compile(r"out of memory|peer access|illegal memory|uncorrectable|nvls\.cc|system not yet initialized|busy or unavailable|initialization error|launch failure|ECC", re.IGNORECASE)  # fmt: skip
-_NEEDS_NEWER_DRIVER = re.compile(r"NCCL WARN .{0,60}Cuda failure.{0,20}driver version is insufficient", re.IGNORECASE)
+_PRINTED = lazy_pattern(r"NCCL (?:library )?version:? ?(?P<version>\d{1,2}\.\d{1,3}(?:\.\d{1,3})?(?:\+cuda[\d.]{2,6})?)|using nccl==(?P<version2>[\d.]{4,10})")  # fmt: skip
+_PRINTED_BY_RANK = lazy_pattern(r"(?P<host>[\w.-]{1,80}):\d{1,9}:\d{1,9} (?:\[\d{1,4}\] )?NCCL INFO NCCL version (?P<version>\d{1,2}\.\d{1,3}(?:\.\d{1,3})?)")  # fmt: skip
+_OTHER_REASON = lazy_pattern(r"out of memory|peer access|illegal memory|uncorrectable|nvls\.cc|system not yet initialized|busy or unavailable|initialization error|launch failure|ECC", re.IGNORECASE)  # fmt: skip
+_NEEDS_NEWER_DRIVER = lazy_pattern(r"NCCL WARN .{0,60}Cuda failure.{0,20}driver version is insufficient", re.IGNORECASE)
 """Said by NCCL itself: for torch, which starts CUDA first, the driver was new enough."""
-_EXPANDABLE = re.compile(r"expandable_segments[:=]\s{0,3}True", re.IGNORECASE)
+_EXPANDABLE = lazy_pattern(r"expandable_segments[:=]\s{0,3}True", re.IGNORECASE)
 
 
 class Unfit(msgspec.Struct, frozen=True):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed import _peer_path
@@ -15,18 +16,20 @@ from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_SEVERAL_GPUS = re.compile(
+_SEVERAL_GPUS = lazy_pattern(
     r"(?i)all[_-]?reduce|\bNCCL\b|nranks|tensor[ _-]parallel|--tp\b|-tp \d|peer|\bP2P\b|NVLINK|Worker_TP|TP\d|\bGPU1\b|torchrun|two-rank|\d ?x (?:RTX|GPU|NVIDIA)|multi-?gpu|device ?1\b"
 )
 _AFTER_A_FAULT = ("illegal", "xid", "nccl", "unspecified launch")
-_OF_A_GPU = re.compile(r"(?i)nvidia|NVRM")
-_FAULTING_DEVICE = re.compile(
+_OF_A_GPU = lazy_pattern(r"(?i)nvidia|NVRM")
+_FAULTING_DEVICE = lazy_pattern(
     r"(?:device|Request device)[ =]\[?(?:[0-9a-fA-F]{4}:)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2})\.\d"
 )
-_PEERS = re.compile(r"(?i)\bP2P\b|peer[- ](?:access|to[- ]peer)|\bNCCL\b|all[_-]?reduce|nvlink|p2pBandwidth|simpleP2P")
+_PEERS = lazy_pattern(
+    r"(?i)\bP2P\b|peer[- ](?:access|to[- ]peer)|\bNCCL\b|all[_-]?reduce|nvlink|p2pBandwidth|simpleP2P"
+)
 MOST_WORDS = 8
 """Lines that say that nothing goes on, around which a long log is looked through for several GPUs."""
-_OTHER_STAGE = re.compile(
+_OTHER_STAGE = lazy_pattern(
     r"(?i)load(?:ing)? (?:safetensors|checkpoint|weights|model)|tokeniz|download|compil|lock|baton"
 )
 
@@ -184,7 +187,7 @@ def _last_words(case: Case) -> Seen | None:
     return of(match) if match is not None and is_of_several else None
 
 
-_RANKS = re.compile(r"\bnranks (?!1\b)\d{1,5}\b|Connected all (?:rings|trees)")
+_RANKS = lazy_pattern(r"\bnranks (?!1\b)\d{1,5}\b|Connected all (?:rings|trees)")
 """Of a communicator with more than one rank."""
 
 

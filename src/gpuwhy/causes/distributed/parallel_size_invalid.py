@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed import _parallel
@@ -21,15 +22,15 @@ from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.memory_use import MemoryUse
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_VLLM = re.compile(
+_VLLM = lazy_pattern(
     r"VllmConfig|Total number of attention heads \(\d{1,6}\) must|Weight (?:in|out)put_(?:size_per_|)partition\w{0,10} = |weight quantization block_[nk]"
 )
 """Words of vLLM's own checks (SGLang took the last two over; its frames name it)."""
-_MIXTURE = re.compile(r"(?i)moe|expert|gate's and up's|down's weight|w13|w2_weight|mixtral")
-_ROUTED = re.compile(r"FusedMoE|fused_moe|moe_layer|/moe/|_moe\.py|SparseMoe|experts\b")
-_OF_MODEL = re.compile(r"(?i)head|vocab|hidden|layer|intermediate|embedding|group|expert|partition|tp_size|world_size|output_size|input_size|size_[nk]\b|weight|shard|\bnum_|dim")  # fmt: skip
-_BY_RANKS = re.compile(r"(?i)tensor|\btp|parallel|shard|world|rank|pipeline|\bpp|expert[-_ ]parallel|\bep[-_ s]|\bdp|node|mp_size|devices?\b|gpus?\b")  # fmt: skip
-_PARALLEL_FRAME = re.compile(
+_MIXTURE = lazy_pattern(r"(?i)moe|expert|gate's and up's|down's weight|w13|w2_weight|mixtral")
+_ROUTED = lazy_pattern(r"FusedMoE|fused_moe|moe_layer|/moe/|_moe\.py|SparseMoe|experts\b")
+_OF_MODEL = lazy_pattern(r"(?i)head|vocab|hidden|layer|intermediate|embedding|group|expert|partition|tp_size|world_size|output_size|input_size|size_[nk]\b|weight|shard|\bnum_|dim")  # fmt: skip
+_BY_RANKS = lazy_pattern(r"(?i)tensor|\btp|parallel|shard|world|rank|pipeline|\bpp|expert[-_ ]parallel|\bep[-_ s]|\bdp|node|mp_size|devices?\b|gpus?\b")  # fmt: skip
+_PARALLEL_FRAME = lazy_pattern(
     r"parallel|distributed|model_executor|layers|models|tensorrt_llm|lmdeploy|text_generation_server"
 )
 
@@ -205,7 +206,7 @@ def _read(case: Case, match: Match) -> Division | None:
     return Division(match, is_direct=True, whole=whole, size=numbers[0] if numbers else None, of_experts=_is_mixture(case, match), is_pipeline=is_pipeline)  # fmt: skip
 
 
-_THERE = re.compile(r"the (?:total )?number of (?:available )?[A-Za-z/ -]{1,30}?[ (:=]{1,3}(\d{1,5})\b", re.ASCII)
+_THERE = lazy_pattern(r"the (?:total )?number of (?:available )?[A-Za-z/ -]{1,30}?[ (:=]{1,3}(\d{1,5})\b", re.ASCII)
 """More ranks than there are GPUs or experts: how many there are."""
 
 

@@ -6,6 +6,7 @@ import re
 
 from gpuwhy.causes._case import Case, Match, inferred
 from gpuwhy.causes._component import GENERIC
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed import _ports
@@ -27,13 +28,13 @@ _VAGUE = (
     r"couldn't bind (?:to |HTTP )?server socket|Failed to bind to address|No address added out of total \d|Port \d{2,5} is unavailable"
     r"|attempt was made to access a socket in a way forbidden by its access permissions|[Cc]annot find empty port in range|The server socket has failed to listen on any local network address"
 )
-_GOES_ON = re.compile(
+_GOES_ON = lazy_pattern(
     r"trying (?:the )?(?:next )?(?:another )?port|try(?:ing)? port|using port \d|us(?:ing|e) (?:another|a different|a random|the next)|falling back|instead\b|"
     r"Waiting for \d|switch(?:ed|ing) to|client_support\.cc|Increment",
     re.IGNORECASE,
 )
 """The program says that it looks for another port, or it is NCCL's status socket, which nothing needs."""
-_OTHER_ERRNO = re.compile(r"errno: (?!98\b)\d{1,3}|code: -(?!98\b)\d{1,3}|Permission denied|Cannot assign requested")
+_OTHER_ERRNO = lazy_pattern(r"errno: (?!98\b)\d{1,3}|code: -(?!98\b)\d{1,3}|Permission denied|Cannot assign requested")
 
 
 @cause(

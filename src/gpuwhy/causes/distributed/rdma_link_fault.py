@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed._log_lines import fact_texts, is_before, quoted_fact
@@ -15,15 +14,15 @@ from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_DEVICE = re.compile(
+_DEVICE = lazy_pattern(
     r"\b(?P<device>(?:mlx[45]|bnxt_re|irdma|efa|roce|ibp|rocep|hns|ib|rdma)\w{0,20}\d\w{0,10}(?::\d{1,2})?)\b"
 )
-_IN_KERNEL = re.compile(
+_IN_KERNEL = lazy_pattern(
     r"mlx5_core .{0,160}(?:[Ll]ink down|Cable (?:unplugged|error)|[Pp]ort module event.{0,60}(?:unplug|error|[Tt]emp)|health (?:compromised|poll failed)|Fatal error \d|firmware (?:internal )?error)"
     r"|\bib\d{1,3}: .{0,40}link (?:down|is not ready)|bond\d{1,3}: .{0,60}link status definitely down|Link (?:is )?Down.{0,40}mlx5",
 )
-_PEER = re.compile(r"(?:from peer|remote|peer nic|localGid .{0,80}remoteGids?)[ :=]{1,3}(?P<peer>[\w.:<>-]{3,80})")
-_NETWORK = re.compile(
+_PEER = lazy_pattern(r"(?:from peer|remote|peer nic|localGid .{0,80}remoteGids?)[ :=]{1,3}(?P<peer>[\w.:<>-]{3,80})")
+_NETWORK = lazy_pattern(
     r"(?i)NCCL|RDMA|\bib_?v?|mlx5|NVSHMEM|DeepEP|UCX|NIXL|mooncake|KVTransfer|time[-d]? ?out|connection|network|transport|remote|peer|EngineDead|link|async (?:error )?event"
 )
 

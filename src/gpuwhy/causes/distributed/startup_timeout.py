@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.distributed._hang_order import Order, order
@@ -16,8 +17,8 @@ from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_STATUS = re.compile(r"exit(?:ed)? (?:code|status):? ?-?[1-9]|OOMKilled|Killed process|\bXid\b", re.IGNORECASE)
-_SLOW_STORAGE = re.compile(
+_STATUS = lazy_pattern(r"exit(?:ed)? (?:code|status):? ?-?[1-9]|OOMKilled|Killed process|\bXid\b", re.IGNORECASE)
+_SLOW_STORAGE = lazy_pattern(
     r"(?i)\b(?:NFS|ceph\w*|lustre|gpfs|s3fs|gcsfuse|blobfuse|FUSE|network (?:drive|share|storage|disk)|slow (?:disk|storage|weight|hdd|network)|HDD|spinning)\b|/mnt/(?:nfs|s3)"
 )
 _STORAGE_WORDS = (
@@ -38,10 +39,10 @@ _STORAGE_WORDS = (
     "hdd",
     "spinning",
 )
-_LOADING = re.compile(r"Loading (?:safetensors|pt) checkpoint shards:\s{0,3}\d{1,3}% Completed|Loading (?:model|weights)|load weight begin|shards:\s{0,3}\d{1,2}%", re.IGNORECASE)  # fmt: skip
+_LOADING = lazy_pattern(r"Loading (?:safetensors|pt) checkpoint shards:\s{0,3}\d{1,3}% Completed|Loading (?:model|weights)|load weight begin|shards:\s{0,3}\d{1,2}%", re.IGNORECASE)  # fmt: skip
 
 
-_ANNOUNCED = re.compile(
+_ANNOUNCED = lazy_pattern(
     r"(?i)autotun\w{1,3} (?:process|start|in progress)|JIT[- ]compil|start\w{0,3} (?:to )?(?:compil|autotun)|compiling (?:a |the )?(?:graph|kernels?)|DeepGEMM"
 )
 """A program announces a compilation; other mentions of one can be advice."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.container._place import Surroundings
 from gpuwhy.causes.driver import _program_cuda as cuda
 from gpuwhy.causes.driver._program_cuda import DriverCuda
@@ -16,7 +17,7 @@ _IN_DATA_CENTRES = ("vllm", "sglang", "tensorrt-llm")
 """Engines that mostly run on the GPUs for which the compatibility libcuda is made."""
 _FIRST_VLLM_WITH_SWITCH = (0, 16)
 """VLLM_ENABLE_CUDA_COMPATIBILITY is missing from 0.11's table of variables and present in 0.33's; merged after 0.15."""
-_OLDER_ENGINE = re.compile(r"[/\\]vllm[/\\](?:worker|executor|attention[/\\]backends)[/\\]|[/\\]vllm[/\\]executor")
+_OLDER_ENGINE = lazy_pattern(r"[/\\]vllm[/\\](?:worker|executor|attention[/\\]backends)[/\\]|[/\\]vllm[/\\]executor")
 """Folders of vLLM's engine before V1, which was taken out before the variable came."""
 _OF_TORCH = frozenset({"torch", "vllm", "sglang", "flash-attn", "flashinfer", "sgl-kernel", "comfyui", "lmdeploy"})
 

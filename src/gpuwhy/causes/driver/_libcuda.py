@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.container import _place as place
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Unknown
@@ -15,11 +16,11 @@ from gpuwhy.model.gpu_access import GpuAccess
 DRIVER_FIRST = "/usr/local/nvidia/lib64:/usr/local/nvidia/lib"
 """The folders into which engines of containers mount the host's driver, as a value of LD_LIBRARY_PATH."""
 
-_CACHE_LINE = re.compile(r"libcuda\.so\.1 \([^)]{1,60}\) => (?P<path>/\S{1,300})")
-_MAPPED = re.compile(r"^[0-9a-f]{8,16}-[0-9a-f]{8,16} \S{4} \S{1,40} .{0,60}?(?P<path>/\S{0,300}libcuda\.so\S{0,30})")
-_LOADED = re.compile(r"(?:calling init:|libcuda\.so(?:\.1)? =>|loaded|using|Loading|library=|dlopen\W{1,3}) ?(?P<path>/\S{0,300}/libcuda\.so[.\d]{0,20})")  # fmt: skip
-_SEARCH_PATH = re.compile(r"\bLD_LIBRARY_PATH\W{1,4}(?P<value>[^\s'\"]{1,2000})")
-_FOREIGN_FOLDER = re.compile(
+_CACHE_LINE = lazy_pattern(r"libcuda\.so\.1 \([^)]{1,60}\) => (?P<path>/\S{1,300})")
+_MAPPED = lazy_pattern(r"^[0-9a-f]{8,16}-[0-9a-f]{8,16} \S{4} \S{1,40} .{0,60}?(?P<path>/\S{0,300}libcuda\.so\S{0,30})")
+_LOADED = lazy_pattern(r"(?:calling init:|libcuda\.so(?:\.1)? =>|loaded|using|Loading|library=|dlopen\W{1,3}) ?(?P<path>/\S{0,300}/libcuda\.so[.\d]{0,20})")  # fmt: skip
+_SEARCH_PATH = lazy_pattern(r"\bLD_LIBRARY_PATH\W{1,4}(?P<value>[^\s'\"]{1,2000})")
+_FOREIGN_FOLDER = lazy_pattern(
     r"/compat(?:/|$)|/stubs(?:/|$)|conda|/envs?/|site-packages|/opt/(?!nvidia)|/nix/store/.{0,80}cuda_compat|/home/|/snap/|/tmp/"
 )
 

@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.container import _place as place
 from gpuwhy.knowledge import drivers
 from gpuwhy.knowledge import torch as torch_builds
@@ -14,10 +15,10 @@ from gpuwhy.knowledge.releases import cuda_release, cuda_text
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
 
-_IMAGE_TAG = re.compile(r"\bnvidia/cuda:(?P<cuda>\d{1,2}\.\d{1,2})|[:\w.-](?:-|\+|_)cu(?:da)?-?(?P<digits>1[0-9]\d)\b|\bcuda(?P<dotted>1[0-9]\.\d)[-_]|-cuda-(?P<dashed>1[0-9]\.\d)")  # fmt: skip
-_RUNTIME_LIBRARY = re.compile(r"\blib(?:cudart|cublas|nvrtc)\.so\.(?P<major>1[0-9])\b")
-_RUNTIME_PACKAGE = re.compile(r"\bnvidia-(?:cuda-runtime|cublas)-cu(?P<major>1[0-9])==(?P<version>\d{1,2}\.\d{1,2})")
-_RUNTIME_SAYS = re.compile(r"(?:CUDA |cuda )?[Rr]untime [Vv]ersion ?[:=]? ?(?P<cuda>1[0-9]\.\d)\b|built with CUDA (?P<built>1[0-9]\.\d)")  # fmt: skip
+_IMAGE_TAG = lazy_pattern(r"\bnvidia/cuda:(?P<cuda>\d{1,2}\.\d{1,2})|[:\w.-](?:-|\+|_)cu(?:da)?-?(?P<digits>1[0-9]\d)\b|\bcuda(?P<dotted>1[0-9]\.\d)[-_]|-cuda-(?P<dashed>1[0-9]\.\d)")  # fmt: skip
+_RUNTIME_LIBRARY = lazy_pattern(r"\blib(?:cudart|cublas|nvrtc)\.so\.(?P<major>1[0-9])\b")
+_RUNTIME_PACKAGE = lazy_pattern(r"\bnvidia-(?:cuda-runtime|cublas)-cu(?P<major>1[0-9])==(?P<version>\d{1,2}\.\d{1,2})")
+_RUNTIME_SAYS = lazy_pattern(r"(?:CUDA |cuda )?[Rr]untime [Vv]ersion ?[:=]? ?(?P<cuda>1[0-9]\.\d)\b|built with CUDA (?P<built>1[0-9]\.\d)")  # fmt: skip
 
 
 class ProgramCuda(Struct, frozen=True):
@@ -142,7 +143,7 @@ def is_consumer_gpu(case: Case) -> bool | None:
     return True if not text.strip() and _names_consumer_card(case) else None
 
 
-_OF_CONSUMERS = re.compile(r"GeForce|GTX|TITAN|\bRTX \d{4}\b(?! Ada)|RTX [345]0\d0", re.IGNORECASE)
+_OF_CONSUMERS = lazy_pattern(r"GeForce|GTX|TITAN|\bRTX \d{4}\b(?! Ada)|RTX [345]0\d0", re.IGNORECASE)
 
 
 def _names_consumer_card(case: Case) -> bool:

@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.container import _place as place
@@ -20,8 +21,8 @@ from gpuwhy.model.gpu_access import GpuAccess
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _V = r"\d{3}\.\d{1,4}(?:\.\d{1,4})?"
-_REBOOTED = re.compile(r"(?:after|tried|did|despite|even (?:after|with)|already) (?:a |the |several |multiple )?(?:re-?boot|restart)(?:ed|ing|s)? ?(?:the )?(?:host|machine|server|system|node|pc)?\b|re-?boot(?:ing|ed)? (?:does|did)(?: not|n't) (?:help|fix|solve|cure)|persists? after (?:a )?reboot", re.IGNORECASE)  # fmt: skip
-_PACKAGE_ROW = re.compile(
+_REBOOTED = lazy_pattern(r"(?:after|tried|did|despite|even (?:after|with)|already) (?:a |the |several |multiple )?(?:re-?boot|restart)(?:ed|ing|s)? ?(?:the )?(?:host|machine|server|system|node|pc)?\b|re-?boot(?:ing|ed)? (?:does|did)(?: not|n't) (?:help|fix|solve|cure)|persists? after (?:a )?reboot", re.IGNORECASE)  # fmt: skip
+_PACKAGE_ROW = lazy_pattern(
     r"^\W{0,3}ii?\s{1,4}(?P<package>(?:lib)?nvidia-[\w.+:-]{1,60}|libcuda1[\w.+:-]{0,30})\s{1,60}(?P<library>\d{3}\.\d{1,4}(?:\.\d{1,4})?)|^(?P<package2>nvidia-driver[\w.+-]{0,60}?|nvidia-utils|libnvidia-[\w-]{1,30})[- ](?:\d:)?(?P<library2>\d{3}\.\d{1,4}(?:\.\d{1,4})?)-"
 )  # fmt: skip
 """A row of dpkg -l or rpm -qa. It states a fact and is no sign: every report has such rows."""

@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.container import _place as place
@@ -17,13 +18,13 @@ from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.gpu_access import GpuAccess
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_SLEPT = re.compile(
+_SLEPT = lazy_pattern(
     r"PM: suspend (?:entry|exit)|PM: hibernation|systemd-suspend|systemd-sleep|\b(?:after|from|since) (?:a |the )?(?:suspend|sleep|hibernat|resum|standby|wak)|(?:suspend(?:ed)?|sleep|slept|hibernat\w{1,4}|wak(?:e|ing) up|resume)\b.{0,60}(?:laptop|computer|machine|pc|host|server|system)|(?:laptop|computer|machine|pc|host|system) .{0,40}\b(?:sleeps?|slept|suspend(?:ed|s)?|hibernat\w{1,4}|woke|wakes|resumed)\b",
     re.IGNORECASE,
 )  # fmt: skip
-_KERNEL_SLEPT = re.compile(r"PM: suspend|PM: hibernation|systemd-(?:suspend|sleep)")
-_KERNEL_FAULT = re.compile(r"nvidia[-_]uvm.{0,80}(?:fail|fatal|error|Unknown symbol|disagrees|not found)|uvm_\w{2,40}.{0,60}(?:fail|error|fatal)", re.IGNORECASE)  # fmt: skip
-_NVML_UNKNOWN = re.compile(r"Failed to initialize NVML: Unknown Error|NVMLError_Unknown", re.IGNORECASE)
+_KERNEL_SLEPT = lazy_pattern(r"PM: suspend|PM: hibernation|systemd-(?:suspend|sleep)")
+_KERNEL_FAULT = lazy_pattern(r"nvidia[-_]uvm.{0,80}(?:fail|fatal|error|Unknown symbol|disagrees|not found)|uvm_\w{2,40}.{0,60}(?:fail|error|fatal)", re.IGNORECASE)  # fmt: skip
+_NVML_UNKNOWN = lazy_pattern(r"Failed to initialize NVML: Unknown Error|NVMLError_Unknown", re.IGNORECASE)
 
 
 @cause(

@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.container import _place as place
@@ -21,9 +22,9 @@ from gpuwhy.model.host import Environment, Gpus, Torch
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _VARIABLE = "CUDA_VISIBLE_DEVICES"
-_RAY = re.compile(r"\bray::|\((?!EngineCore|Worker[_P]|Worker |VllmWorker|APIServer)\w{1,60} pid=\d{1,9}(?:, ip=[\w.:]{1,60})?\)|site-packages/ray/|ray\.(?:init|remote|get|exceptions|actor)|\bRayWorker\w*|RayActorError|ray_gpu_executor|ray_distributed_executor|raylet|@ray\.remote|\bRay (?:actor|worker|cluster|Data|Serve)", re.IGNORECASE)  # fmt: skip
-_RAY_PREFIX = re.compile(r"\((?:_MapWorker|RayWorker\w*|RayTrainWorker|ServeReplica\S*|\w*Actor|WorkerDict|raylet|ActorPool\w*)\b")  # fmt: skip
-_VALUE_SEEN = re.compile(r"CUDA_VISIBLE_DEVICES(?:\W{1,4}(?:is|was|to|set|to) ){0,3}\W{0,4}[=:] ?(?P<quote>['\"]?)(?P<value>[\w,:/-]{0,200})(?P=quote)(?=[\s,})\]]|$)")  # fmt: skip
+_RAY = lazy_pattern(r"\bray::|\((?!EngineCore|Worker[_P]|Worker |VllmWorker|APIServer)\w{1,60} pid=\d{1,9}(?:, ip=[\w.:]{1,60})?\)|site-packages/ray/|ray\.(?:init|remote|get|exceptions|actor)|\bRayWorker\w*|RayActorError|ray_gpu_executor|ray_distributed_executor|raylet|@ray\.remote|\bRay (?:actor|worker|cluster|Data|Serve)", re.IGNORECASE)  # fmt: skip
+_RAY_PREFIX = lazy_pattern(r"\((?:_MapWorker|RayWorker\w*|RayTrainWorker|ServeReplica\S*|\w*Actor|WorkerDict|raylet|ActorPool\w*)\b")  # fmt: skip
+_VALUE_SEEN = lazy_pattern(r"CUDA_VISIBLE_DEVICES(?:\W{1,4}(?:is|was|to|set|to) ){0,3}\W{0,4}[=:] ?(?P<quote>['\"]?)(?P<value>[\w,:/-]{0,200})(?P=quote)(?=[\s,})\]]|$)")  # fmt: skip
 
 
 @cause(
@@ -183,7 +184,7 @@ def _seen(case: Case, environment: Environment | Unknown, gpus: Gpus | Unknown) 
     return Variable(False, None, None, None)
 
 
-_GIVEN = re.compile(r"--gpus[= ]\s?['\"\\]{0,4}device=(?P<devices>[\w-]{1,60}(?:,[\w-]{1,60}){0,15})")
+_GIVEN = lazy_pattern(r"--gpus[= ]\s?['\"\\]{0,4}device=(?P<devices>[\w-]{1,60}(?:,[\w-]{1,60}){0,15})")
 
 
 def _given_to_container(case: Case) -> int | None:

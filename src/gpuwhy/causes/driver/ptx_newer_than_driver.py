@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.container import _place as place
@@ -19,7 +20,7 @@ from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.inspection import Outcome
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_PREBUILT = re.compile(r"(?:site|dist)-packages/|vllm|sglang|torch\.|/usr/local/lib/ollama", re.IGNORECASE)
+_PREBUILT = lazy_pattern(r"(?:site|dist)-packages/|vllm|sglang|torch\.|/usr/local/lib/ollama", re.IGNORECASE)
 _FROM_AN_INDEX = frozenset({"torch", "triton", "jax", "numba", "cupy", "onnxruntime", "tensorflow", "tensorrt", "bitsandbytes", "lmdeploy", "ctranslate2", "faster-whisper"})  # fmt: skip
 """Libraries that hardly anybody builds: another release is installed instead."""
 _OWN_BUILD = frozenset(

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory._unified import is_unified
 from gpuwhy.knowledge.gpu_memory_sizes import memory_of
@@ -32,27 +33,27 @@ SIGN = says(
 )  # fmt: skip
 """Every wording of a failed GPU allocation. It is shared by all causes of this kind, and proves none of them."""
 
-_NOT_THIS = re.compile(
+_NOT_THIS = lazy_pattern(
     r"HIP (?:error|out of memory)|\bxpu\b|\bMPS backend\b|Killed process|oom-kill|oom_reaper|cc1plus|LLVM ERROR|ptxas|\bCPU\d? ?buffer\b|backend_cpu_buffer|_CPU\b|CUDA_Host|cudaMallocHost|cudaHost(?:Alloc|Register)"
     r"|pinned|host memory|RAM\b|raylet|node running low|\bOutOfResources\b|out of resource",
     re.IGNORECASE,
 )
-_ADVICE = re.compile(
+_ADVICE = lazy_pattern(
     r"\b(?:to (?:avoid|prevent)|may (?:run|cause|lead|result)|might (?:run|cause|lead)|can (?:cause|lead|run)|could (?:cause|lead|run)|in case of|if you (?:see|get|hit|encounter|run)|when you see|due to)\b.{0,60}(?:out of memory|OOM|OutOfMemory)"
     r"|except .{0,60}OutOfMemoryError|import OutOfMemoryError",
     re.IGNORECASE,
 )
 _SIZE = r"(\d{1,9}(?:\.\d{1,4})?) ?([KMGT]i?B|bytes)\b"
-_ASKED = re.compile(rf"(?:Tried to allocate|Requested ?:|allocating|Attempting to allocate|need(?:ed|s)?(?: to allocate)?) {{0,3}}{_SIZE}", re.IGNORECASE)  # fmt: skip
-_BUFFER = re.compile(r"buffer of size (\d{1,16})(?!\d)")
-_TOTAL = re.compile(rf"total capaci?ty (?:of )?{_SIZE}|{_SIZE} total capaci?ty|Device limit\s{{0,4}}: {_SIZE}|GiB\), total: {_SIZE}")  # fmt: skip
-_FREE = re.compile(rf"of which {_SIZE} is free|{_SIZE} free\b|Free \(according to CUDA\)\s{{0,4}}: {_SIZE}")
-_ALLOCATED = re.compile(rf"memory {_SIZE} is allocated by PyTorch|{_SIZE} already allocated|Currently allocated\s{{0,4}}: {_SIZE}")  # fmt: skip
-_RESERVED = re.compile(rf"{_SIZE} is reserved by PyTorch but unallocated")
-_RESERVED_IN_TOTAL = re.compile(rf"{_SIZE} reserved in total by PyTorch")
-_OWN = re.compile(rf"this process has {_SIZE} memory in use")
-_OTHER = re.compile(rf"\bProcess (\d{{1,10}}) has {_SIZE} memory in use")
-_DEVICE = re.compile(r"\bGPU (\d{1,2}) has a total|\(GPU (\d{1,2});|on device (\d{1,2})\b|current device: (\d{1,2})\b|Allocation on device (\d{1,2})\b")  # fmt: skip
+_ASKED = lazy_pattern(rf"(?:Tried to allocate|Requested ?:|allocating|Attempting to allocate|need(?:ed|s)?(?: to allocate)?) {{0,3}}{_SIZE}", re.IGNORECASE)  # fmt: skip
+_BUFFER = lazy_pattern(r"buffer of size (\d{1,16})(?!\d)")
+_TOTAL = lazy_pattern(rf"total capaci?ty (?:of )?{_SIZE}|{_SIZE} total capaci?ty|Device limit\s{{0,4}}: {_SIZE}|GiB\), total: {_SIZE}")  # fmt: skip
+_FREE = lazy_pattern(rf"of which {_SIZE} is free|{_SIZE} free\b|Free \(according to CUDA\)\s{{0,4}}: {_SIZE}")
+_ALLOCATED = lazy_pattern(rf"memory {_SIZE} is allocated by PyTorch|{_SIZE} already allocated|Currently allocated\s{{0,4}}: {_SIZE}")  # fmt: skip
+_RESERVED = lazy_pattern(rf"{_SIZE} is reserved by PyTorch but unallocated")
+_RESERVED_IN_TOTAL = lazy_pattern(rf"{_SIZE} reserved in total by PyTorch")
+_OWN = lazy_pattern(rf"this process has {_SIZE} memory in use")
+_OTHER = lazy_pattern(rf"\bProcess (\d{{1,10}}) has {_SIZE} memory in use")
+_DEVICE = lazy_pattern(r"\bGPU (\d{1,2}) has a total|\(GPU (\d{1,2});|on device (\d{1,2})\b|current device: (\d{1,2})\b|Allocation on device (\d{1,2})\b")  # fmt: skip
 LINES_OF_A_MESSAGE = 6
 NEAR = 200
 MOST_READ = 8
@@ -127,7 +128,7 @@ def failed_allocation(case: Case) -> Allocation | None:
     return next((each for match in near if (each := _read(case, match)).total is not None), first)
 
 
-_PINS = re.compile(r"pin_memory ?=|\.pin_memory\(|pinned[-_ ]memory|cudaHostAlloc|cudaMallocHost|cudaHostRegister|cuMemHostAlloc|cuMemAllocHost|num_cpu_blocks, [\"']cpu|CachingHostAllocator", re.IGNORECASE)  # fmt: skip
+_PINS = lazy_pattern(r"pin_memory ?=|\.pin_memory\(|pinned[-_ ]memory|cudaHostAlloc|cudaMallocHost|cudaHostRegister|cuMemHostAlloc|cuMemAllocHost|num_cpu_blocks, [\"']cpu|CachingHostAllocator", re.IGNORECASE)  # fmt: skip
 INNERMOST = 4
 
 

@@ -7,29 +7,32 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import Sign, says
 from gpuwhy.model.gpu_memory import size_of
 
 _SIZE = r"(-?\d{1,9}(?:\.\d{1,4})?) ?([KMGT]i?B)"
-_BEGIN = re.compile(r"Load weight begin\b.{0,40}?avail mem=(\d{1,6}\.\d{1,3}) GB")
-_END = re.compile(r"Load weight end\b.{0,300}?avail mem=(\d{1,6}\.\d{1,3}) GB")
-_POOL_END = re.compile(r"Memory pool end\b.{0,40}?avail mem=(\d{1,6}\.\d{1,3}) GB")
-_REST = re.compile(rf"reserved for KV Cache is {_SIZE}|Available KV cache memory: {_SIZE}|KV cache memory \({_SIZE}\)")
-_V0 = re.compile(
+_BEGIN = lazy_pattern(r"Load weight begin\b.{0,40}?avail mem=(\d{1,6}\.\d{1,3}) GB")
+_END = lazy_pattern(r"Load weight end\b.{0,300}?avail mem=(\d{1,6}\.\d{1,3}) GB")
+_POOL_END = lazy_pattern(r"Memory pool end\b.{0,40}?avail mem=(\d{1,6}\.\d{1,3}) GB")
+_REST = lazy_pattern(
+    rf"reserved for KV Cache is {_SIZE}|Available KV cache memory: {_SIZE}|KV cache memory \({_SIZE}\)"
+)
+_V0 = lazy_pattern(
     rf"model weights take {_SIZE}; non_torch_memory takes {_SIZE}; PyTorch activation peak memory takes {_SIZE}"
 )
-_V0_RESULTS = re.compile(
+_V0_RESULTS = lazy_pattern(
     rf"total_gpu_memory={_SIZE}.{{0,120}}?peak_torch_memory={_SIZE}.{{0,120}}?non_torch_memory={_SIZE}.{{0,40}}?kv_cache_size={_SIZE}"
 )
-_V0_TOTAL = re.compile(rf"total_gpu_memory \({_SIZE}\) x gpu_memory_utilization \((\d\.\d{{1,4}})\)")
-_STARTUP = re.compile(rf"Free memory on device .{{0,40}}?\(([\d.]{{1,9}})/{_SIZE}\) on startup")
-_USAGE = re.compile(rf"Actual usage is {_SIZE} for weight, {_SIZE} for peak activation, {_SIZE} for non-torch")
-_CONSUMED = re.compile(rf"Actual usage is {_SIZE} for consumed memory.{{0,60}}?, {_SIZE} for peak activation")
-_MODEL_TOOK = re.compile(rf"(?:Model loading|Loading model weights) took {_SIZE}")
-_NEEDED = re.compile(rf"\(?{_SIZE} KV cache is needed")
-_FITS = re.compile(r"estimated maximum model length is (\d{1,9})|stored in KV cache \((\d{1,9})\)|max(?:imum)? number of tokens that can be stored .{0,40}?\((\d{1,9})\)")  # fmt: skip
-_LENGTH = re.compile(r"max seq len \((\d{1,9})\)")
-_LEAST = re.compile(r"minimum viable = .{0,80}?= ?(0?\.\d{1,6})|--mem-fraction-static above (0?\.\d{1,6})")
+_V0_TOTAL = lazy_pattern(rf"total_gpu_memory \({_SIZE}\) x gpu_memory_utilization \((\d\.\d{{1,4}})\)")
+_STARTUP = lazy_pattern(rf"Free memory on device .{{0,40}}?\(([\d.]{{1,9}})/{_SIZE}\) on startup")
+_USAGE = lazy_pattern(rf"Actual usage is {_SIZE} for weight, {_SIZE} for peak activation, {_SIZE} for non-torch")
+_CONSUMED = lazy_pattern(rf"Actual usage is {_SIZE} for consumed memory.{{0,60}}?, {_SIZE} for peak activation")
+_MODEL_TOOK = lazy_pattern(rf"(?:Model loading|Loading model weights) took {_SIZE}")
+_NEEDED = lazy_pattern(rf"\(?{_SIZE} KV cache is needed")
+_FITS = lazy_pattern(r"estimated maximum model length is (\d{1,9})|stored in KV cache \((\d{1,9})\)|max(?:imum)? number of tokens that can be stored .{0,40}?\((\d{1,9})\)")  # fmt: skip
+_LENGTH = lazy_pattern(r"max seq len \((\d{1,9})\)")
+_LEAST = lazy_pattern(r"minimum viable = .{0,80}?= ?(0?\.\d{1,6})|--mem-fraction-static above (0?\.\d{1,6})")
 
 SIGNS: tuple[Sign, ...] = (
     says("load-begin", "load weight begin", _BEGIN.pattern),

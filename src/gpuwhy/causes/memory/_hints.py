@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 
-_RAISE = re.compile(r"[Tt]ry (?:to )?increas(?:e|ing) [`'\"]?(?:--mem-fraction-static|gpu_memory_utilization)[`'\"]?|Raise --mem-fraction-static")  # fmt: skip
-_LOWER = re.compile(
+_RAISE = lazy_pattern(r"[Tt]ry (?:to )?increas(?:e|ing) [`'\"]?(?:--mem-fraction-static|gpu_memory_utilization)[`'\"]?|Raise --mem-fraction-static")  # fmt: skip
+_LOWER = lazy_pattern(
     r"set --mem-fraction-static to a smaller value|[Tt]ry lowering .{0,40}?gpu[-_]memory[-_]utilization|Decrease GPU memory utilization|decreas(?:e|ing) [`'\"]?(?:--)?gpu[-_]memory[-_]utilization"
 )
-_EXAMPLES = re.compile(r"--mem-fraction-static to a smaller value \(e\.g\.,? (0\.\d{1,3})(?: or (0\.\d{1,3}))?\)")
+_EXAMPLES = lazy_pattern(r"--mem-fraction-static to a smaller value \(e\.g\.,? (0\.\d{1,3})(?: or (0\.\d{1,3}))?\)")
 ABOVE, BELOW = 3, 12
 
 

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.distributed import _parallel
 from gpuwhy.knowledge import components
 from gpuwhy.knowledge.engine_memory import vllm_memory
@@ -75,7 +76,7 @@ def options_of(engine: str) -> Options:
     return _BY_ENGINE.get(engine, _PLAIN)
 
 
-_SET = re.compile(
+_SET = lazy_pattern(
     r"(?:gpu[-_]memory[-_]utilization|mem[-_]fraction[-_]static|free[-_]gpu[-_]mem(?:ory)?[-_]fraction|cache[-_]max[-_]entry[-_]count|cuda[-_]memory[-_]fraction)['\"]?\s{0,3}(?:[=: ]|\(|is|of){1,3}\s{0,3}['\"]?(0?\.\d{1,4}|1\.0|\d{1,2}%)",
     re.IGNORECASE,
 )
@@ -128,7 +129,7 @@ _NUMBERS = {
     "graphs": ("cuda_graph_max_bs", "cuda_graph_max_bs_decode", "max_cudagraph_capture_size"),
     "length": ("max_model_len", "context_length", "max_seq_len"),
 }
-_BATCHES = re.compile(
+_BATCHES = lazy_pattern(
     r"(?:bs|batch sizes?)\s{0,2}[=:]?\s{0,2}\[[\d, ]{0,4000}?(\d{1,5})\]|Capturing batches \(bs=(\d{1,5})"
 )
 _LARGEST = 1_000_000
@@ -149,8 +150,8 @@ def in_use(case: Case, what: str) -> int | None:
 
 
 _OF_LLAMA = {
-    "tokens": re.compile(r"\bn_ubatch\s{0,16}= ?(\d{1,7})\b|(?<=\s)(?:-ub|--ubatch-size)[ =](\d{1,7})\b"),
-    "length": re.compile(r"\bn_ctx\s{0,16}= ?(\d{1,7})\b"),
+    "tokens": lazy_pattern(r"\bn_ubatch\s{0,16}= ?(\d{1,7})\b|(?<=\s)(?:-ub|--ubatch-size)[ =](\d{1,7})\b"),
+    "length": lazy_pattern(r"\bn_ctx\s{0,16}= ?(\d{1,7})\b"),
 }
 """What llama.cpp prints of its context, or a command gives it."""
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 
-_BOARDS = re.compile(r"\bGB10\b|DGX Spark|\bspark-vllm|\bJetson\b|\bThor\b|\bOrin\b|unified memory", re.IGNORECASE)
+_BOARDS = lazy_pattern(r"\bGB10\b|DGX Spark|\bspark-vllm|\bJetson\b|\bThor\b|\bOrin\b|unified memory", re.IGNORECASE)
 
 
 def is_unified(case: Case) -> bool:

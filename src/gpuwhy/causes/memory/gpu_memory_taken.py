@@ -8,6 +8,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
@@ -26,19 +27,19 @@ from gpuwhy.model.gpu_memory import COMMAND, GpuHolders, Holder, size_of
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _SIZE = r"(-?\d{1,9}(?:\.\d{1,4})?) ?([KMGT]i?B)"
-_STARTUP = re.compile(rf"Free memory on device .{{0,40}}?\((\d{{1,5}}(?:\.\d{{1,4}})?)/{_SIZE}\) on startup")
-_MOVED = re.compile(rf"Initial free memory:? {_SIZE},? current free memory:? {_SIZE}", re.IGNORECASE)
-_BEGIN = re.compile(r"avail mem=(\d{1,6}(?:\.\d{1,3})?) GB")
-_LLAMA_FREE = re.compile(r"- (\d{1,7}) MiB free")
-_LLAMA_TOTAL = re.compile(r"VRAM: (\d{1,7}) MiB")
-_SMI_PROCESS = re.compile(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A|\d{1,3})\s{1,8}(?:N/A|\d{1,3})\s{1,10}(\d{1,10})\s{1,8}(?:C|G|C\+G|M\+C)\s{1,8}(\S.{0,80}?)\s{1,40}(\d{1,7})MiB\s{1,4}\|")  # fmt: skip
-_UNBALANCED = re.compile(
+_STARTUP = lazy_pattern(rf"Free memory on device .{{0,40}}?\((\d{{1,5}}(?:\.\d{{1,4}})?)/{_SIZE}\) on startup")
+_MOVED = lazy_pattern(rf"Initial free memory:? {_SIZE},? current free memory:? {_SIZE}", re.IGNORECASE)
+_BEGIN = lazy_pattern(r"avail mem=(\d{1,6}(?:\.\d{1,3})?) GB")
+_LLAMA_FREE = lazy_pattern(r"- (\d{1,7}) MiB free")
+_LLAMA_TOTAL = lazy_pattern(r"VRAM: (\d{1,7}) MiB")
+_SMI_PROCESS = lazy_pattern(r"\|\s{1,6}(\d{1,3})\s{1,8}(?:N/A|\d{1,3})\s{1,8}(?:N/A|\d{1,3})\s{1,10}(\d{1,10})\s{1,8}(?:C|G|C\+G|M\+C)\s{1,8}(\S.{0,80}?)\s{1,40}(\d{1,7})MiB\s{1,4}\|")  # fmt: skip
+_UNBALANCED = lazy_pattern(
     r"min_per_gpu_memory ?= ?(\d{1,6}(?:\.\d{1,3})?).{0,20}?local_gpu_memory ?= ?(\d{1,6}(?:\.\d{1,3})?)"
 )
 _LITERAL = ("less-than-desired", "moved", "unbalanced", "busy")
-_OWN_ENGINE = re.compile(r"vllm|EngineCore|VLLM::|sglang|llama[-_]server|ollama|trtllm|lmdeploy", re.IGNORECASE)
-_LEFT_OVER = re.compile(r"left[- ]?over|stale|zombie|previous|earlier|\bold\b|orphan|another|\bother\b|second|co-?tenant|different|crashed", re.IGNORECASE)  # fmt: skip
-_DISPLAY = re.compile(r"Xorg|gnome|Xwayland|kwin|plasma|compiz|explorer\.exe|dwm\.exe|firefox|chrome", re.IGNORECASE)
+_OWN_ENGINE = lazy_pattern(r"vllm|EngineCore|VLLM::|sglang|llama[-_]server|ollama|trtllm|lmdeploy", re.IGNORECASE)
+_LEFT_OVER = lazy_pattern(r"left[- ]?over|stale|zombie|previous|earlier|\bold\b|orphan|another|\bother\b|second|co-?tenant|different|crashed", re.IGNORECASE)  # fmt: skip
+_DISPLAY = lazy_pattern(r"Xorg|gnome|Xwayland|kwin|plasma|compiz|explorer\.exe|dwm\.exe|firefox|chrome", re.IGNORECASE)
 
 
 class Taken(Struct, frozen=True):

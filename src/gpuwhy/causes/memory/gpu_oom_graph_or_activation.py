@@ -8,6 +8,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
@@ -281,7 +282,7 @@ def _names(overflow: Overflow, option: str) -> bool:
     return bool(option) and option in overflow.match.text
 
 
-_ENCODES = re.compile(r"multimodal|profile_encoder|encoder_outputs|vision|visual|image_embed|\bmm_", re.IGNORECASE)
+_ENCODES = lazy_pattern(r"multimodal|profile_encoder|encoder_outputs|vision|visual|image_embed|\bmm_", re.IGNORECASE)
 _MODALITIES = ("image", "video", "audio")
 
 
@@ -296,8 +297,8 @@ def _fewer_pictures(case: Case, overflow: Overflow, engine: str) -> tuple[Remedy
     return (Remedy(kind="flag", name="--limit-mm-per-prompt", value=value, summary="Fewer pictures in one request: the encoder is measured with that many", cost="requests with more are refused", rank=0),)  # fmt: skip
 
 
-_DUMMIES = re.compile(r"with (\d{1,6}) dummy requests")
-_HANDLED = re.compile(r"Not enough memory to handle (\d{1,7}) (?:prefill|total|batch) tokens")
+_DUMMIES = lazy_pattern(r"with (\d{1,6}) dummy requests")
+_HANDLED = lazy_pattern(r"Not enough memory to handle (\d{1,7}) (?:prefill|total|batch) tokens")
 
 
 def _fewer_requests(case: Case, overflow: Overflow) -> str:
@@ -343,7 +344,7 @@ def _names_draft(case: Case, overflow: Overflow) -> bool:
     return any(word in text.lower() for text in near for word in ("draft", "eagle", "mtp", "speculative"))
 
 
-_ECHO = re.compile(r"ServerArgs\(|Namespace\(|non-default args|server_args=|Initializing a\w{0,2} (?:V1 )?LLM engine")
+_ECHO = lazy_pattern(r"ServerArgs\(|Namespace\(|non-default args|server_args=|Initializing a\w{0,2} (?:V1 )?LLM engine")
 
 
 def _in_vain(case: Case, options: Options, overflow: Overflow, limits: Limits) -> tuple[NotARemedy, ...]:

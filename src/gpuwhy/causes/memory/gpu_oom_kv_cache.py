@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
@@ -151,7 +152,7 @@ def gpu_oom_kv_cache(case: Case, experiments: Experiments | Unknown) -> Judgemen
 
 
 _LITERAL = ("request-does-not-fit", "nothing-left", "llama-cache", "trtllm-cache")
-_BLOCKS = re.compile(r"available Mamba cache blocks \((\d{1,7})\)")
+_BLOCKS = lazy_pattern(r"available Mamba cache blocks \((\d{1,7})\)")
 
 
 def _read(case: Case) -> Refusal | None:
@@ -368,7 +369,7 @@ def _is_overfull(options: Options, refusal: Refusal) -> bool:
     return bool(options.fraction) and (refusal.allocation is not None or refusal.match.sign == "trtllm-cache")
 
 
-_EMPTY = re.compile(r"No available memory for the cache blocks|leave no GPU memory|(?:to increase|increasing) --mem-fraction-static")  # fmt: skip
+_EMPTY = lazy_pattern(r"No available memory for the cache blocks|leave no GPU memory|(?:to increase|increasing) --mem-fraction-static")  # fmt: skip
 
 
 def _is_empty(engine: str, budget: Budget, refusal: Refusal) -> bool:
@@ -394,8 +395,8 @@ def _length_that_fits(case: Case, budget: Budget, refusal: Refusal, computed: Bo
     return _context_beside_layers(case) if refusal.match.sign == "llama-cache" else "lower"
 
 
-_FREE = re.compile(r"using device CUDA\d{1,2} .{0,120}- (\d{1,7}) MiB free")
-_MODEL_BUFFER = re.compile(r"CUDA\d{1,2} model buffer size = {1,8}(\d{1,7})\.\d\d MiB")
+_FREE = lazy_pattern(r"using device CUDA\d{1,2} .{0,120}- (\d{1,7}) MiB free")
+_MODEL_BUFFER = lazy_pattern(r"CUDA\d{1,2} model buffer size = {1,8}(\d{1,7})\.\d\d MiB")
 _WORK_SPACE = GIB
 """llama.cpp's compute buffers, which come after the cache: some hundred MiB as a rule."""
 

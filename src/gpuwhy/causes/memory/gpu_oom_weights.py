@@ -8,6 +8,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
@@ -29,14 +30,14 @@ from gpuwhy.model.gpu_memory import COMMAND, GpuHolders
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _LITERAL = ("loading-says-so", "llama-loading", "trtllm-model")
-_DRAFT = re.compile(r"drafter|draft[_ -]model|_mtp\.py|\bMTP\b|eagle|_nextn\.py|speculative|Draft model engine", re.IGNORECASE)  # fmt: skip
-_ONLINE = re.compile(
+_DRAFT = lazy_pattern(r"drafter|draft[_ -]model|_mtp\.py|\bMTP\b|eagle|_nextn\.py|speculative|Draft model engine", re.IGNORECASE)  # fmt: skip
+_ONLINE = lazy_pattern(
     r"process_weights_after_loading|quant(?:ize|ization)=|create_weights.{0,40}fp8|load_and_quantize|--quantization|in Linear4bit|quanti[sz]e_",
     re.IGNORECASE,
 )
 
 
-_REPACKED = re.compile(r"marlin\w{0,30}repack|repack\w{0,30}marlin|marlin_permute", re.IGNORECASE)
+_REPACKED = lazy_pattern(r"marlin\w{0,30}repack|repack\w{0,30}marlin|marlin_permute", re.IGNORECASE)
 
 
 class Failure(Struct, frozen=True):
@@ -191,7 +192,7 @@ def _is_pool_there(case: Case, failure: Failure) -> bool:
     return any(_POOL.search(before.text[:300]) for before in case.lines_around(failure.match, 600, 0))
 
 
-_POOL = re.compile(r"KV Cache is allocated|Memory pool end|GPU KV cache size")
+_POOL = lazy_pattern(r"KV Cache is allocated|Memory pool end|GPU KV cache size")
 
 
 def _chain(quoted: Evidence, progress: Evidence | None, size: Evidence | None, is_draft: bool) -> tuple[Link, ...]:  # fmt: skip
@@ -257,8 +258,8 @@ def _room_for_draft(case: Case, failure: Failure) -> str:
     return "lower" if least is not None and value != "lower" and float(value) <= least else value
 
 
-_LAYERS = re.compile(r"offloading (\d{1,4}) repeating layers|\bn_layer\s{0,16}= ?(\d{1,4})\b")
-_FREE = re.compile(r"using device CUDA\d{1,2} .{0,120}- (\d{1,7}) MiB free")
+_LAYERS = lazy_pattern(r"offloading (\d{1,4}) repeating layers|\bn_layer\s{0,16}= ?(\d{1,4})\b")
+_FREE = lazy_pattern(r"using device CUDA\d{1,2} .{0,120}- (\d{1,7}) MiB free")
 _LLAMA_BESIDE = GIB
 """Cache and work space of a short context."""
 

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.memory import _allocation as allocations
@@ -26,25 +27,25 @@ from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _COMPILERS = r"nvcc|cicc|cudafe\+\+|ptxas|fatbinary|nvlink|cc1plus|cc1|lto1|g\+\+|gcc|c\+\+|clang(?:\+\+)?|ld|rustc|ninja|make|cmake|hipcc"
-_IS_COMPILER = re.compile(rf"(?:Killed process \d{{1,10}} \(|task=|reaped process \d{{1,10}} \()(?:{_COMPILERS})\b")
-_BUILD = re.compile(
+_IS_COMPILER = lazy_pattern(rf"(?:Killed process \d{{1,10}} \(|task=|reaped process \d{{1,10}} \()(?:{_COMPILERS})\b")
+_BUILD = lazy_pattern(
     r"\bnvcc\b|\bcicc\b|\bninja\b|\[\d{1,5}/\d{1,5}\]|Building (?:CUDA|CXX|wheel|extension)|setup\.py|\bcmake\b|\.cu\.o\b|\.cuda\.o\b|(?-i:FAILED: )|cc1plus|pip3? install|Compiling objects|Ninja build|RUN pip|docker build|MAX_JOBS",
     re.IGNORECASE,
 )
-_LOADING = re.compile(
+_LOADING = lazy_pattern(
     r"loading (?:blk|weights|model|safetensors|checkpoint)|Loading (?:safetensors|pt|checkpoint|weights|model|drafter)|checkpoint shards|Load weight begin|Starting to load model|Fetching \d{1,5} files|Downloading shards|load_tensors|from_pretrained|offloading|swap_space|pin_memory|cpu[-_ ]offload|HiCache|hicache|hierarchical cache|to cuda:\d|to cpu\b",
     re.IGNORECASE,
 )
-_ANON = re.compile(r"(anon|file|shmem)-rss:(\d{1,15})kB")
-_VICTIM = re.compile(r"Killed process (?:\d{1,10} )?\(([^)]{1,60})\)|Kill process \d{1,10} \(([^)]{1,60})\)|task=([^,\s]{1,60})")  # fmt: skip
+_ANON = lazy_pattern(r"(anon|file|shmem)-rss:(\d{1,15})kB")
+_VICTIM = lazy_pattern(r"Killed process (?:\d{1,10} )?\(([^)]{1,60})\)|Kill process \d{1,10} \(([^)]{1,60})\)|task=([^,\s]{1,60})")  # fmt: skip
 _CODE_FOR_SIGKILL = r"(?:exit ?code|exitcode|exit status|exited with(?: code)?|return(?:ed)? code|Exit Code|status)\W{1,6}(?:code\W{1,3})?(?:-9|137)\b"
 
 
-_ON_PURPOSE = re.compile(
+_ON_PURPOSE = lazy_pattern(
     r"after SIGKILL|stop-sigterm|timed out\. Killing|[Ss]ending (?:a )?SIGKILL|with SIGKILL|force[- ]?kill|[Ll]iveness probe (?:failed|errored)|failed liveness probe|docker (?:stop|kill)|preempt|scancel|CANCELLED AT|DUE TO TIME LIMIT",
 )
 """A supervisor or a person that sends the signal itself; it may say so before or after."""
-_KILLS_THE_REST = re.compile(r"[Kk]illing (?:local|all|remaining|child)|kill_process_tree")
+_KILLS_THE_REST = lazy_pattern(r"[Kk]illing (?:local|all|remaining|child)|kill_process_tree")
 """What an engine does to the others when one has died: what ends after such a line was ended by it."""
 
 
@@ -358,8 +359,10 @@ def _missing(case: Case, kill: Kill, certainty: Certainty) -> tuple[Missing, ...
     return tuple(each for each in asked if each is not None)
 
 
-_IN_CONTAINER = re.compile(r"Exited \(137\)|docker|podman|containerd|nerdctl|compose|State\W{1,4}Status", re.IGNORECASE)
-_IN_POD = re.compile(r"kubepods|kubectl|Last State|Exit Code: {1,12}137|\bpods?\b", re.IGNORECASE)
+_IN_CONTAINER = lazy_pattern(
+    r"Exited \(137\)|docker|podman|containerd|nerdctl|compose|State\W{1,4}Status", re.IGNORECASE
+)
+_IN_POD = lazy_pattern(r"kubepods|kubectl|Last State|Exit Code: {1,12}137|\bpods?\b", re.IGNORECASE)
 
 
 def _who_sent_it(case: Case) -> tuple[Missing | None, ...]:
@@ -387,7 +390,7 @@ def _whose_code_sends_it(case: Case) -> tuple[Missing | None, ...]:
     return (case.missing("tests.sender", why, f"gpuwhy trace SIGKILL --venv {folder}"),)
 
 
-_UNIT_NAME = re.compile(r"[\w@.:-]{1,120}", re.ASCII)
+_UNIT_NAME = lazy_pattern(r"[\w@.:-]{1,120}", re.ASCII)
 
 
 def _rivals(kill: Kill, certainty: Certainty) -> tuple[str, ...]:
@@ -407,7 +410,7 @@ def _higher_limit(case: Case, kill: Kill) -> Remedy:
     return Remedy(kind="container", name="memory limit", value=value, summary="Raise the memory limit of the container, pod or unit (--memory, limits.memory, MemoryMax)")  # fmt: skip
 
 
-_LIMIT_OF_GROUP = re.compile(r"memory: usage \d{1,15}kB, limit (\d{1,15})kB|^\s{0,20}memory:\s{1,20}(\d{1,9})([KMGT]i?)\s{0,4}$|--memory[= ](\d{1,9})([kmgt])b?\b")  # fmt: skip
+_LIMIT_OF_GROUP = lazy_pattern(r"memory: usage \d{1,15}kB, limit (\d{1,15})kB|^\s{0,20}memory:\s{1,20}(\d{1,9})([KMGT]i?)\s{0,4}$|--memory[= ](\d{1,9})([kmgt])b?\b")  # fmt: skip
 _UNIT_BYTES = {"k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -517,16 +520,16 @@ def _per_rank(case: Case, kill: Kill) -> str:
     return str(each) if each > 0 else "lower"
 
 
-_FREE_OF_HOST = re.compile(r"only have (\d{1,6}(?:\.\d{1,3})?) ?GB free")
+_FREE_OF_HOST = lazy_pattern(r"only have (\d{1,6}(?:\.\d{1,3})?) ?GB free")
 _RANK_GB = 6
 """torch, CUDA's libraries, kernels that are compiled at run time, buffers: of one rank."""
-_SWAP_SPACE = re.compile(r"swap[-_ ]space", re.IGNORECASE)
-_HICACHE = re.compile(r"hicache|hierarchical cache", re.IGNORECASE)
-_OFFLOAD = re.compile(r"cpu[-_ ]offload|kv[-_ ]offloading", re.IGNORECASE)
-_THREADS = re.compile(r"disable[-_]mmap|multithread_load|num_threads", re.IGNORECASE)
+_SWAP_SPACE = lazy_pattern(r"swap[-_ ]space", re.IGNORECASE)
+_HICACHE = lazy_pattern(r"hicache|hierarchical cache", re.IGNORECASE)
+_OFFLOAD = lazy_pattern(r"cpu[-_ ]offload|kv[-_ ]offloading", re.IGNORECASE)
+_THREADS = lazy_pattern(r"disable[-_]mmap|multithread_load|num_threads", re.IGNORECASE)
 
 
-_ECHO = re.compile(r"ServerArgs\(|Namespace\(|non-default args|server_args=")
+_ECHO = lazy_pattern(r"ServerArgs\(|Namespace\(|non-default args|server_args=")
 
 
 def _is_on(value: object) -> bool:

@@ -8,33 +8,34 @@ import sys
 import msgspec
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes.packages import _parts as parts
 from gpuwhy.knowledge import components
 from gpuwhy.model.event import Frame
 
 USER_PROGRAM = "user-program"
-_BOOTSTRAP = re.compile(r"<frozen |importlib[/\\](?:__init__|_bootstrap)|<string>|<stdin>|/cloudpickle/|/pickle\.py")
-_NOTEBOOK_FRAME = re.compile(
+_BOOTSTRAP = lazy_pattern(r"<frozen |importlib[/\\](?:__init__|_bootstrap)|<string>|<stdin>|/cloudpickle/|/pickle\.py")
+_NOTEBOOK_FRAME = lazy_pattern(
     r"^\s{0,4}(?P<path>[\w./+@~<>-]{2,300}\.py) in (?:\w|<)|^\s*File (?P<file>[\w./+@~-]{2,300}\.py):\d"
 )
-_PATH = re.compile(r"[\w.+@~/-]{1,200}/[\w.+-]{1,80}\.py\b")
+_PATH = lazy_pattern(r"[\w.+@~/-]{1,200}/[\w.+-]{1,80}\.py\b")
 _OF_CLASSES: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("vllm", re.compile(r"(?:Vllm|Model|Cache|Parallel|Scheduler|Compilation|Speculative|LoRA|Load|Device|Decoding|Observability|KVTransfer|Multimodal)Config|(?:Async)?EngineArgs|(?:Async)?LLM(?:Engine)?|SamplingParams|SchedulerOutput|ForwardContext|FlashAttention(?:Metadata|Impl)|GPUModelRunner|FusedMoE\w{0,20}|RequestOutput")),
-    ("sglang", re.compile(r"ServerArgs|PortArgs|ForwardBatch|ScheduleBatch|ModelRunner|TokenizerManager|GenerateReqInput")),
-    ("flashinfer", re.compile(r"(?:CUDAGraph)?Batch(?:Prefill|Decode|Attention|MLA)\w{0,60}|\w{0,40}PagedKVCacheWrapper|MultiLevelCascade\w{0,30}|BlockSparse\w{0,30}Wrapper")),
-    ("transformers", re.compile(r"\w{1,60}(?:Tokenizer|TokenizerFast|Processor|ProcessorFast|ForCausalLM|ForConditionalGeneration|PreTrainedModel)|(?:Dynamic|Static|Hybrid|SlidingWindow|EncoderDecoder|Offloaded|Quantized)Cache|(?:PreTrained|Pretrained|Generation)Config|TokenizersBackend|BatchEncoding|BatchFeature|(?!Lora|Peft|Quant)[A-Z][a-z]{1,20}[\w]{0,30}(?:Text|Vision|Thinker|VL|Moe|MoE|\d)?Config")),
-    ("transformers", re.compile(r"(?:Llama|Mistral|Mixtral|Qwen\d?|Gemma\d?|Phi\d?|Cohere\d?|Olmo\d?|Granite|Glm\d?)\w{0,20}(?:Attention|DecoderLayer|RotaryEmbedding|Model)")),
-    ("starlette", re.compile(r"Router|Starlette")),
-    ("httpx", re.compile(r"(?:Async)?Client|(?:Async)?HTTPTransport")),
-    ("httpcore", re.compile(r"(?:Async)?ConnectionPool")),
-    ("triton", re.compile(r"CompiledKernel|JITFunction|Autotuner|KernelMetadata|CudaDriver|ASTSource|AttrsDescriptor")),
-    ("lmcache", re.compile(r"LMCache\w{1,40}")),
-    ("nixl", re.compile(r"[Nn]ixl[_A-Za-z]{0,30}")),
-    ("peft", re.compile(r"(?:Lora|Peft)\w{0,30}")),
-    ("xgrammar", re.compile(r"TokenizerInfo|GrammarCompiler|GrammarMatcher|CompiledGrammar")),
-    ("llguidance", re.compile(r"LLTokenizer|LLMatcher|LLInterpreter")),
-    ("outlines", re.compile(r"RegexGuide|CFGGuide|RegexFSM|CFGFSM")),
-    ("compressed-tensors", re.compile(r"QuantizationArgs|QuantizationScheme|CompressionFormat")),
+    ("vllm", lazy_pattern(r"(?:Vllm|Model|Cache|Parallel|Scheduler|Compilation|Speculative|LoRA|Load|Device|Decoding|Observability|KVTransfer|Multimodal)Config|(?:Async)?EngineArgs|(?:Async)?LLM(?:Engine)?|SamplingParams|SchedulerOutput|ForwardContext|FlashAttention(?:Metadata|Impl)|GPUModelRunner|FusedMoE\w{0,20}|RequestOutput")),
+    ("sglang", lazy_pattern(r"ServerArgs|PortArgs|ForwardBatch|ScheduleBatch|ModelRunner|TokenizerManager|GenerateReqInput")),
+    ("flashinfer", lazy_pattern(r"(?:CUDAGraph)?Batch(?:Prefill|Decode|Attention|MLA)\w{0,60}|\w{0,40}PagedKVCacheWrapper|MultiLevelCascade\w{0,30}|BlockSparse\w{0,30}Wrapper")),
+    ("transformers", lazy_pattern(r"\w{1,60}(?:Tokenizer|TokenizerFast|Processor|ProcessorFast|ForCausalLM|ForConditionalGeneration|PreTrainedModel)|(?:Dynamic|Static|Hybrid|SlidingWindow|EncoderDecoder|Offloaded|Quantized)Cache|(?:PreTrained|Pretrained|Generation)Config|TokenizersBackend|BatchEncoding|BatchFeature|(?!Lora|Peft|Quant)[A-Z][a-z]{1,20}[\w]{0,30}(?:Text|Vision|Thinker|VL|Moe|MoE|\d)?Config")),
+    ("transformers", lazy_pattern(r"(?:Llama|Mistral|Mixtral|Qwen\d?|Gemma\d?|Phi\d?|Cohere\d?|Olmo\d?|Granite|Glm\d?)\w{0,20}(?:Attention|DecoderLayer|RotaryEmbedding|Model)")),
+    ("starlette", lazy_pattern(r"Router|Starlette")),
+    ("httpx", lazy_pattern(r"(?:Async)?Client|(?:Async)?HTTPTransport")),
+    ("httpcore", lazy_pattern(r"(?:Async)?ConnectionPool")),
+    ("triton", lazy_pattern(r"CompiledKernel|JITFunction|Autotuner|KernelMetadata|CudaDriver|ASTSource|AttrsDescriptor")),
+    ("lmcache", lazy_pattern(r"LMCache\w{1,40}")),
+    ("nixl", lazy_pattern(r"[Nn]ixl[_A-Za-z]{0,30}")),
+    ("peft", lazy_pattern(r"(?:Lora|Peft)\w{0,30}")),
+    ("xgrammar", lazy_pattern(r"TokenizerInfo|GrammarCompiler|GrammarMatcher|CompiledGrammar")),
+    ("llguidance", lazy_pattern(r"LLTokenizer|LLMatcher|LLInterpreter")),
+    ("outlines", lazy_pattern(r"RegexGuide|CFGGuide|RegexFSM|CFGFSM")),
+    ("compressed-tensors", lazy_pattern(r"QuantizationArgs|QuantizationScheme|CompressionFormat")),
 )  # fmt: skip
 """Classes by whose package they are. Their names are part of no path in a message."""
 _DISTRIBUTIONS_OF_MODULES = {"cuda": "cuda-python", "PIL": "pillow", "yaml": "pyyaml", "cv2": "opencv-python", "sklearn": "scikit-learn", "google": "protobuf", "pkg_resources": "setuptools", "grpc": "grpcio", "attr": "attrs", "pynvml": "nvidia-ml-py"}  # fmt: skip

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
 from gpuwhy.model.remedy import Remedy
@@ -80,9 +81,9 @@ TRANSPORT = says(
 )  # fmt: skip
 SIGNS = (FETCHING_CUBIN, GENERATED_HEADER, VOCABULARY, HUB, TRANSPORT)
 
-_URL_HOST = re.compile(r"https?://(?P<host>[\w-]{1,80}(?:\.[\w-]{1,80}){1,6})(?=[:/\s'\")>]|$)")
-_POOL_HOST = re.compile(r"host='(?P<host>[\w.-]{2,120})'|Cannot connect to host (?P<other>[\w.-]{2,120})")
-_PRIVATE = re.compile(
+_URL_HOST = lazy_pattern(r"https?://(?P<host>[\w-]{1,80}(?:\.[\w-]{1,80}){1,6})(?=[:/\s'\")>]|$)")
+_POOL_HOST = lazy_pattern(r"host='(?P<host>[\w.-]{2,120})'|Cannot connect to host (?P<other>[\w.-]{2,120})")
+_PRIVATE = lazy_pattern(
     r"^(?:localhost|127\.|0\.0\.0\.0|10\.|192\.168\.|172\.(?:1[6-9]|2\d|3[01])\.|192\.0\.2\.|\[?::1|host\.docker\.internal)|\.(?:svc|local|internal|cluster\.local)$|^[\w-]{1,60}$"
 )
 _HUBS = ("huggingface.co", "hf.co", "xethub", "modelscope", "hf-mirror", "cdn-lfs")
@@ -155,13 +156,13 @@ def artefact_of(case: Case, match: Match, host: str | None) -> Artefact:
 
 
 _BY_WORDS: tuple[tuple[re.Pattern[str], Artefact], ...] = (
-    (re.compile(r"registry\.ollama\.ai|ollama pull|pull model manifest"), WEIGHTS),
-    (re.compile(r"pull image|ImagePull|registry-1\.docker\.io|docker\.io|nvcr\.io|ghcr\.io|quay\.io|pull rate limit|docker pull|/v2/\S{1,80}/manifests|Error response from daemon"), IMAGE),
-    (re.compile(r"\bapt(?:-get)?\b|archive\.ubuntu\.com|deb\.debian\.org|E: Failed to fetch|\bdnf\b|\byum\b|kernel headers"), SYSTEM_PACKAGES),
-    (re.compile(r"pypi|files\.pythonhosted\.org|download\.pytorch\.org|pip(?:3)? install|/simple/|pypi\.nvidia\.com|uv pip"), PACKAGES),
-    (re.compile(r"anaconda\.org|llvm-triton|oaitriton"), Artefact("sources", "triton", "the tools that a build of Triton fetches")),
-    (re.compile(r"github\.com|gitlab\.com|FetchContent|git clone|Cloning into|submodule"), SOURCES),
-    (re.compile(r"from_pretrained|snapshot_download|hf_hub_download|\bhf_hub\b|safetensors|\.gguf|download(?:ing)? (?:the )?model"), WEIGHTS),
+    (lazy_pattern(r"registry\.ollama\.ai|ollama pull|pull model manifest"), WEIGHTS),
+    (lazy_pattern(r"pull image|ImagePull|registry-1\.docker\.io|docker\.io|nvcr\.io|ghcr\.io|quay\.io|pull rate limit|docker pull|/v2/\S{1,80}/manifests|Error response from daemon"), IMAGE),
+    (lazy_pattern(r"\bapt(?:-get)?\b|archive\.ubuntu\.com|deb\.debian\.org|E: Failed to fetch|\bdnf\b|\byum\b|kernel headers"), SYSTEM_PACKAGES),
+    (lazy_pattern(r"pypi|files\.pythonhosted\.org|download\.pytorch\.org|pip(?:3)? install|/simple/|pypi\.nvidia\.com|uv pip"), PACKAGES),
+    (lazy_pattern(r"anaconda\.org|llvm-triton|oaitriton"), Artefact("sources", "triton", "the tools that a build of Triton fetches")),
+    (lazy_pattern(r"github\.com|gitlab\.com|FetchContent|git clone|Cloning into|submodule"), SOURCES),
+    (lazy_pattern(r"from_pretrained|snapshot_download|hf_hub_download|\bhf_hub\b|safetensors|\.gguf|download(?:ing)? (?:the )?model"), WEIGHTS),
 )  # fmt: skip
 
 

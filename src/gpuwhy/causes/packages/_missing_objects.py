@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
 from gpuwhy.knowledge.shared_libraries import SharedLibrary, parse
@@ -42,8 +43,8 @@ CANNOT_OPEN = says(
 )
 """The loader's and its callers' ways to say that a library is nowhere."""
 _WORDS = {"sndfile": "libsndfile.so.1", "portaudio": "libportaudio.so.2", "cairo": "libcairo.so.2", "magic": "libmagic.so.1", "vips": "libvips.so.42", "hs": "libhs.so.5"}  # fmt: skip
-_WANTED_BY = re.compile(r"([\w./+@~-]{1,300}): error while loading shared libraries|library ([\w./+-]{2,200}\.so[\w.]{0,12}) with error|dlopen\(([\w./+-]{2,300})")  # fmt: skip
-_HARMLESS = re.compile(
+_WANTED_BY = lazy_pattern(r"([\w./+@~-]{1,300}): error while loading shared libraries|library ([\w./+-]{2,200}\.so[\w.]{0,12}) with error|dlopen\(([\w./+-]{2,300})")  # fmt: skip
+_HARMLESS = lazy_pattern(
     r"libnccl-net|libnccl-tuner|libnccl-profiler|libnvinfer_plugin\.so\.\d.{0,40}TensorRT features|dlerror|TF-TRT|libcuda\.so|libnvidia-ml"
 )
 """Optional plug-ins that programs look for and do without, and what the driver brings: a cause of its own."""
@@ -81,7 +82,7 @@ def _name_of(match: Match) -> str:
     return next((value for name, value in match.groups.items() if name.startswith("library")), "")
 
 
-_SAID_BY = ((re.compile(r"Library \S{1,80} is not found or cannot be loaded"), "ctranslate2"),)
+_SAID_BY = ((lazy_pattern(r"Library \S{1,80} is not found or cannot be loaded"), "ctranslate2"),)
 """Wordings of one library only: programs that use it stand in the frames, and are not what was built for another CUDA."""
 
 

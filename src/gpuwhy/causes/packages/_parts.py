@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.knowledge import components, pins
 from gpuwhy.model.event import Frame, LogLine
 from gpuwhy.model.evidence import Evidence
@@ -33,9 +34,9 @@ DISTRIBUTIONS = {
     "mooncake": "mooncake-transfer-engine",
 }
 """Names under which components are installed with pip, where they differ."""
-_EGG = re.compile(r"packages/[\w.+-]{1,120}\.egg/")
+_EGG = lazy_pattern(r"packages/[\w.+-]{1,120}\.egg/")
 """The folder that an installation of setup.py puts around a package, named after its release."""
-_IMPORT = re.compile(r"\s*(?:from|import) +(?P<module>[A-Za-z_][\w.]{1,80})")
+_IMPORT = lazy_pattern(r"\s*(?:from|import) +(?P<module>[A-Za-z_][\w.]{1,80})")
 PARTS_OF_ENGINES = frozenset({"sgl-kernel", "flashinfer", "flashinfer-cubin", "flash-attn"})
 """Packages that an engine brings along in one fixed release."""
 

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import says
 from gpuwhy.knowledge import components
 from gpuwhy.knowledge.mangling import CppName, demangle
@@ -22,12 +23,12 @@ UNDEFINED = says(
 _TORCH_ROOTS = frozenset({"c10", "at", "torch", "caffe2", "c10d", "THPVariableClass"})
 _STANDARD_ROOTS = frozenset({"std", "__cxxabiv1", "__gnu_cxx"})
 _C_OWNERS = (
-    ("nccl", re.compile(r"p?nccl[A-Z]")),
-    ("cuda", re.compile(r"__nvJitLink|nvJitLink|cublas|cusparse|cusolver|cufft|curand|cudnn|nvrtc[A-Z]|cuda[A-Z]|__cuda|cupti|nvshmem")),
-    ("driver", re.compile(r"cu[A-Z]|nvml[A-Z]")),
-    ("python", re.compile(r"_?Py[A-Z_]|_Py_|PyInit_")),
-    ("torch", re.compile(r"THP|THC|aoti_torch_|torch_[a-z]")),
-    ("llama.cpp", re.compile(r"llama_|ggml_|gguf_")),
+    ("nccl", lazy_pattern(r"p?nccl[A-Z]")),
+    ("cuda", lazy_pattern(r"__nvJitLink|nvJitLink|cublas|cusparse|cusolver|cufft|curand|cudnn|nvrtc[A-Z]|cuda[A-Z]|__cuda|cupti|nvshmem")),
+    ("driver", lazy_pattern(r"cu[A-Z]|nvml[A-Z]")),
+    ("python", lazy_pattern(r"_?Py[A-Z_]|_Py_|PyInit_")),
+    ("torch", lazy_pattern(r"THP|THC|aoti_torch_|torch_[a-z]")),
+    ("llama.cpp", lazy_pattern(r"llama_|ggml_|gguf_")),
 )  # fmt: skip
 
 
@@ -98,8 +99,8 @@ def owner_by_name(undefined: Undefined) -> str | None:
 
 
 _PREFIXES = (
-    ("nvshmem", re.compile(r"nvshmemi?_|nvshmemx_")),
-    ("llama.cpp", re.compile(r"ggml_|gguf_")),
-    ("torch", re.compile(r"THP[A-Z]|aoti_torch_")),
+    ("nvshmem", lazy_pattern(r"nvshmemi?_|nvshmemx_")),
+    ("llama.cpp", lazy_pattern(r"ggml_|gguf_")),
+    ("torch", lazy_pattern(r"THP[A-Z]|aoti_torch_")),
 )
 """CUDA's and Python's own functions say nothing of who calls them."""

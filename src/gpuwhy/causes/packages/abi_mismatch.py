@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
@@ -39,7 +40,7 @@ _RIVALS = {
     "own": ("package-conflict",),
 }
 
-_JIT_CACHE = re.compile(
+_JIT_CACHE = lazy_pattern(
     r"\.cache/(?:flashinfer|torch_extensions|tvm-ffi|vllm|sglang|deep_gemm)|/cached_ops/|\.triton/cache|torchinductor_|torch_extensions/"
 )
 """Where modules lie that were compiled on this machine against the torch of that day."""

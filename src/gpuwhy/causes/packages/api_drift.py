@@ -8,6 +8,7 @@ import sys
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
@@ -25,9 +26,9 @@ from gpuwhy.knowledge.api_changes import ApiChange, change_of, dropped_by_python
 from gpuwhy.model.finding import Certainty, Link, Missing, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_SITE = re.compile(r"(?:site|dist)-packages/")
-_COMPILED_PART = re.compile(r"(?:^|\.)_\w{0,40}C(?:_\w{1,20})?$|\._rust$|\.common_ops$|\._C\.|lib\w{2,20}$")
-_LAYER = re.compile(r"(?:Attention|DecoderLayer|RotaryEmbedding|Model)$")
+_SITE = lazy_pattern(r"(?:site|dist)-packages/")
+_COMPILED_PART = lazy_pattern(r"(?:^|\.)_\w{0,40}C(?:_\w{1,20})?$|\._rust$|\.common_ops$|\._C\.|lib\w{2,20}$")
+_LAYER = lazy_pattern(r"(?:Attention|DecoderLayer|RotaryEmbedding|Model)$")
 _NOT_AN_API = frozenset({"common_ops", "transformers_modules", "intel_extension_for_pytorch", "__main__", "_ctypes", "_lzma", "_sqlite3", "_bz2", "setup", "utils", "main", "app"})  # fmt: skip
 
 

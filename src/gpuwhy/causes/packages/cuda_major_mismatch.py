@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes.packages import _parts as parts
 from gpuwhy.causes.packages._missing_objects import CANNOT_OPEN, MissingLibrary, missing_libraries
@@ -17,7 +18,7 @@ from gpuwhy.model.host import Torch
 from gpuwhy.model.loading import Loadings
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_MAJOR_SEEN = re.compile(
+_MAJOR_SEEN = lazy_pattern(
     r"\+cu(?P<build>1[1-4])\d\b|nvidia/cu(?P<folder>1[1-4])/|-cu(?P<wheel>1[1-4])\b|torch\.version\.cuda:? ?'?(?P<torch>1[1-4])\.|"
     r"CUDA used to build PyTorch ?: (?P<env>1[1-4])\.|\b(?:only|is|has|with) CUDA (?P<said>1[1-4])(?:\.\d)?\b|/cuda-(?P<root>1[1-4])\.\d{1,2}/",
     re.IGNORECASE,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes.packages import _downloads as downloads
 from gpuwhy.causes.packages import _parts as parts
@@ -14,17 +13,17 @@ from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_REFUSED_BY_REGISTRY = re.compile(r"failed to authorize|pull access denied|authentication required|no basic auth credentials|denied: (?:denied|requested access)|(?:[Ii]mage|/v2/|manifests?|token)\b.{0,300}\b(?:401 Unauthorized|403 Forbidden)")  # fmt: skip
-_REFUSED_BY_HUB = re.compile(
+_REFUSED_BY_REGISTRY = lazy_pattern(r"failed to authorize|pull access denied|authentication required|no basic auth credentials|denied: (?:denied|requested access)|(?:[Ii]mage|/v2/|manifests?|token)\b.{0,300}\b(?:401 Unauthorized|403 Forbidden)")  # fmt: skip
+_REFUSED_BY_HUB = lazy_pattern(
     r"\b40[134] Client Error|GatedRepo|gated repo|RepositoryNotFound|401 Unauthorized|Access to model .{1,100} is restricted"
 )
-_RANKS_MEET = re.compile(
+_RANKS_MEET = lazy_pattern(
     r"(?i)gloo|nccl|TCPStore|c10d|rendezvous|MASTER_ADDR|init_process_group|EngineCore.{0,40}zmq|etcd"
 )
-_BAD_STATUS = re.compile(r"[45]\d\d")
-_TLS = re.compile(r"(?i)certificate|x509|SSLError|tls:")
-_XET = re.compile(r"(?i)xethub|CAS service|xet_get|hf_xet")
-_LIMITED = re.compile(r"(?i)\b429\b|too ?many ?requests|rate limit")
+_BAD_STATUS = lazy_pattern(r"[45]\d\d")
+_TLS = lazy_pattern(r"(?i)certificate|x509|SSLError|tls:")
+_XET = lazy_pattern(r"(?i)xethub|CAS service|xet_get|hf_xet")
+_LIMITED = lazy_pattern(r"(?i)\b429\b|too ?many ?requests|rate limit")
 
 
 @cause(

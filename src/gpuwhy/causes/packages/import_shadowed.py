@@ -6,6 +6,7 @@ import re
 import sys
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
@@ -19,7 +20,7 @@ _STANDARD = frozenset(name for name in sys.stdlib_module_names if not name.start
 _OFTEN_HIDDEN = frozenset(
     {"torch", "triton", "transformers", "vllm", "sglang", "flashinfer", "numpy", "datasets", "evaluate", "tokenizers", "openai", "ray", "requests", "yaml", "regex", "accelerate", "flash_attn", "huggingface_hub", "safetensors", "xformers", "deepspeed", "peft", "trl", "cuda", "tensorrt_llm", "lmdeploy", "sgl_kernel", "wandb", "jinja2", "pydantic", "fastapi", "unsloth", "diffusers", "whisper", "faster_whisper", "llama_cpp", "gradio", "langchain", "bitsandbytes", "onnxruntime", "modelscope", "funasr", "tensorrt", "sentence_transformers", "exllamav2", "einops", "timm", "optimum", "streamlit", "outlines", "mamba_ssm", "tilelang"}
 )  # fmt: skip
-_INSTALLED = re.compile(
+_INSTALLED = lazy_pattern(
     r"(?:site|dist)-packages/|/lib(?:64)?/python3\.\d{1,2}/|[/\\]Lib[/\\]|<frozen|/python3\.\d{1,2}/lib-dynload|\.zip/|/conda/lib/"
 )
 _FILE = r"[\w./\\+@~: -]{1,300}"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
@@ -24,7 +23,7 @@ _GLIBC_OF_DISTRIBUTIONS = (
 )
 _OLDEST_SERVED = "2.28"
 """Wheels of the engines carry the tag manylinux_2_28 or a later one; older systems load none of them."""
-_OF_AN_ENVIRONMENT = re.compile(r"conda|mamba|miniforge|/envs/|\.venv|/\.local/|/opt/(?!rh/)")
+_OF_AN_ENVIRONMENT = lazy_pattern(r"conda|mamba|miniforge|/envs/|\.venv|/\.local/|/opt/(?!rh/)")
 
 
 @cause(

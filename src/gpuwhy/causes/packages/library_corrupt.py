@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
@@ -15,12 +16,12 @@ from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _FILE = r"[\w./+@~-]{1,300}"
-_WEIGHTS = re.compile(r"\.(?:safetensors|gguf|bin|pt|pth|ckpt|onnx|json)\b", re.IGNORECASE)
-_DAMAGED = re.compile(
+_WEIGHTS = lazy_pattern(r"\.(?:safetensors|gguf|bin|pt|pth|ckpt|onnx|json)\b", re.IGNORECASE)
+_DAMAGED = lazy_pattern(
     r"(?i)truncat|smaller|short|corrupt|damag|differ|mismatch|wrong (?:size|checksum)|incomplete|0 bytes|empty"
 )
-_WHOLE = re.compile(r"(?i)^(?:ok|intact|complete|whole|matches|checksum ok|same size)\b")
-_OF_THE_DRIVER = re.compile(r"(?:^|/)lib(?:cuda|nvidia-[\w-]{1,40}|nvcuvid)\.so")
+_WHOLE = lazy_pattern(r"(?i)^(?:ok|intact|complete|whole|matches|checksum ok|same size)\b")
+_OF_THE_DRIVER = lazy_pattern(r"(?:^|/)lib(?:cuda|nvidia-[\w-]{1,40}|nvcuvid)\.so")
 """Libraries of the driver: an empty one is a mount point that an image kept, or a driver's installation to repair."""
 _ROOM = 64 * 2**20
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from gpuwhy.causes._case import Case, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
@@ -74,7 +73,7 @@ def library_missing(case: Case, torch: Torch | Unknown) -> Judgement:
     return _on_windows(case)
 
 
-_OF_TOOLKIT = re.compile(
+_OF_TOOLKIT = lazy_pattern(
     r"(?:^|/)(?:nvcc|cicc|ptxas|nvlink|fatbinary|cudafe\+\+): error while loading shared libraries"
 )
 """A program of the CUDA toolkit without its own library: the toolkit is installed in part (toolkit-incomplete)."""

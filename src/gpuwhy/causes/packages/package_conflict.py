@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import sys
 
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.packages import _parts as parts
@@ -22,11 +22,11 @@ from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.host import Torch
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_SPECIFIER = re.compile(r"(?P<name>[A-Za-z][\w.-]{0,60})?(?:\[[\w,-]{1,60}\])?\s?(?P<spec>(?:(?:[<>=!~]=?|===)\s?[\w.*+!-]{1,30},?\s?){1,4})")  # fmt: skip
-_BUILT_FOR = re.compile(r"(?i)built for (?:PyTorch )?(?P<torch>\d\.\d{1,2}[\w.+]{0,16})")
+_SPECIFIER = lazy_pattern(r"(?P<name>[A-Za-z][\w.-]{0,60})?(?:\[[\w,-]{1,60}\])?\s?(?P<spec>(?:(?:[<>=!~]=?|===)\s?[\w.*+!-]{1,30},?\s?){1,4})")  # fmt: skip
+_BUILT_FOR = lazy_pattern(r"(?i)built for (?:PyTorch )?(?P<torch>\d\.\d{1,2}[\w.+]{0,16})")
 _PLATFORM = r"only has wheels for the following platforms|no wheels? with a matching (?:platform|Python ABI)"
-_SITE = re.compile(r"(?:site|dist)-packages/")
-_HARMLESS = re.compile(r"(?i)^\s*(?:DEPRECATION|WARNING: Ignoring)|TF-TRT|if you (?:want|use)|optional")
+_SITE = lazy_pattern(r"(?:site|dist)-packages/")
+_HARMLESS = lazy_pattern(r"(?i)^\s*(?:DEPRECATION|WARNING: Ignoring)|TF-TRT|if you (?:want|use)|optional")
 
 
 class Conflict(msgspec.Struct, frozen=True):
@@ -68,7 +68,7 @@ _UNBUILT = says(
     r"NameError: name '(?P<package>quant_cuda|awq_ext|awq_inference_engine|autogptq_cuda\w{0,10}|exllama_kernels|exllamav2_kernels|selective_scan_cuda|causal_conv1d_cuda|flash_attn_(?:2_cuda|func|varlen_func)|vllm_ops|xops)' is not defined",
 )
 """A guarded import that failed quietly: the name is missed when it is used."""
-_COMPILED = re.compile(r"_(?:cuda|cpp|ext|C|ops|kernels?|gpu|engine)(?:_\w{1,12})?$|^lib")
+_COMPILED = lazy_pattern(r"_(?:cuda|cpp|ext|C|ops|kernels?|gpu|engine)(?:_\w{1,12})?$|^lib")
 """Modules that a package's own build makes: absent, they are a matter of that build."""
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from gpuwhy.causes._case import Case, Match
 from gpuwhy.causes._component import GENERIC, WEAK, first_component
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.knowledge import components
 from gpuwhy.knowledge.engine_messages import engine_of_log
 from gpuwhy.knowledge.known_faults import KnownFault, known_fault
@@ -33,19 +34,19 @@ _WITHOUT_KERNELS = GENERIC | {
 }
 """Parts that a start command or a log names beside the failure, and in which no kernel sits."""
 PACKAGES = {"flashinfer": "flashinfer-python", "sgl-kernel": "sgl-kernel", "flaggems": "flag_gems", "deepgemm": "deep-gemm"}  # fmt: skip
-_COMPILED_BY_TORCH = re.compile(r"torchinductor_|torch[/\\]_inductor[/\\]")
-_DRAFT = re.compile(r"speculative|draft|eagle|\bmtp\b|nextn|medusa", re.IGNORECASE)
-_PREFIX = re.compile(r"prefix[-_ ]cach|radix[-_ ]cache", re.IGNORECASE)
-_GRAPHS = re.compile(r"cuda_?graph|in replay\b|torch\.compile|inductor", re.IGNORECASE)
-_ATTENTION = re.compile(
+_COMPILED_BY_TORCH = lazy_pattern(r"torchinductor_|torch[/\\]_inductor[/\\]")
+_DRAFT = lazy_pattern(r"speculative|draft|eagle|\bmtp\b|nextn|medusa", re.IGNORECASE)
+_PREFIX = lazy_pattern(r"prefix[-_ ]cach|radix[-_ ]cache", re.IGNORECASE)
+_GRAPHS = lazy_pattern(r"cuda_?graph|in replay\b|torch\.compile|inductor", re.IGNORECASE)
+_ATTENTION = lazy_pattern(
     r"attention|attn|flash_?infer|\bfa[234]\b|flash_?mla|\bmla\b|\bsinks?\b|paged_kv|prefill_wrapper|decode_wrapper",
     re.IGNORECASE,
 )
-_LLAMA_ATTENTION = re.compile(r"flash[-_ ]?att|fattn|(?<![\w-])-fa\b", re.IGNORECASE)
-_LLAMA_GRAPHS = re.compile(r"cuda_?graph(?!s? ?=)|graph_?(?:launch|instantiate|exec_update)|capturing", re.IGNORECASE)
-_IS_OFF = re.compile(r"[\w.]{1,60}[\"']?\s?[=:]\s?(?:None|False|null|false)\b")
+_LLAMA_ATTENTION = lazy_pattern(r"flash[-_ ]?att|fattn|(?<![\w-])-fa\b", re.IGNORECASE)
+_LLAMA_GRAPHS = lazy_pattern(r"cuda_?graph(?!s? ?=)|graph_?(?:launch|instantiate|exec_update)|capturing", re.IGNORECASE)
+_IS_OFF = lazy_pattern(r"[\w.]{1,60}[\"']?\s?[=:]\s?(?:None|False|null|false)\b")
 """A setting that is printed as switched off; engines print all of theirs at the start."""
-_LOGGED = re.compile(r"^\W{0,3}\d{4}-\d\d-\d\d[ T]|\b(?:INFO|DEBUG|WARNING|ERROR)\b|^\[\d{4}-")
+_LOGGED = lazy_pattern(r"^\W{0,3}\d{4}-\d\d-\d\d[ T]|\b(?:INFO|DEBUG|WARNING|ERROR)\b|^\[\d{4}-")
 
 
 def component_of(case: Case, match: Match, experiments: Experiments | Unknown, *, is_synchronous: bool) -> str:
@@ -126,7 +127,7 @@ def fault_known(case: Case, cause: str, gpus: Gpus | Unknown) -> KnownFault | No
     )
 
 
-_NAMED_KERNEL = re.compile(
+_NAMED_KERNEL = lazy_pattern(
     r"=========\s{1,12}at (?:0x[0-9a-f]{1,16} in )?(?:void )?[\w:<>, ]{3,200}?(?:\(|\+0x| in )|in function \w{3,80}"
     r"|^#0\s{1,4}(?:0x[0-9a-f]{1,16} in )?(?:void )?[\w:]{3,200}|triggered at PC 0x[0-9a-f]{1,16}.{0,200}[a-z]\w{3,80}|Program hit.{0,60}kernel",
     re.IGNORECASE,

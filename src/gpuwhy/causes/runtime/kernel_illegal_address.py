@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.runtime import _faults as faults
@@ -123,7 +124,7 @@ _STATEMENT = {
     "library-failed": "a library's kernel did not run to its end; who broke it may have been launched before",
     "mmu-fault": "the driver logs a fault of the GPU's memory unit",
 }
-_LOOKS_UP = re.compile(r"position|rotary|cos_sin|max_position", re.IGNORECASE)
+_LOOKS_UP = lazy_pattern(r"position|rotary|cos_sin|max_position", re.IGNORECASE)
 
 
 def _decisive(case: Case) -> Match | None:

@@ -6,6 +6,7 @@ import re
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
 from gpuwhy.causes._component import first_component
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.runtime import _faults as faults
@@ -20,10 +21,10 @@ from gpuwhy.model.host import Gpus
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _METRIC = r"(?:exact[_ -]match|flexible-extract|strict-match|accuracy|\bacc(?:_norm)?\b|gsm8k|mmlu|humaneval|pass@1|\bscore\b|quality|bleu|rouge)"
-_METRIC_HEAD = re.compile(_METRIC, re.IGNORECASE)
-_ARM = re.compile(r"^\s{0,8}\|?\s{0,4}([^|]{1,60}?)\s{0,20}\|\s{0,8}(\d\.\d{1,4}|\d{1,3}(?:\.\d{1,2})?%?)\s{0,8}\|")
-_NANS_OF_WEBUI = re.compile(r"NansException|A tensor with (?:all )?NaNs was produced")
-_HALF = re.compile(r"float16|\bfp16\b|\bhalf\b", re.IGNORECASE)
+_METRIC_HEAD = lazy_pattern(_METRIC, re.IGNORECASE)
+_ARM = lazy_pattern(r"^\s{0,8}\|?\s{0,4}([^|]{1,60}?)\s{0,20}\|\s{0,8}(\d\.\d{1,4}|\d{1,3}(?:\.\d{1,2})?%?)\s{0,8}\|")
+_NANS_OF_WEBUI = lazy_pattern(r"NansException|A tensor with (?:all )?NaNs was produced")
+_HALF = lazy_pattern(r"float16|\bfp16\b|\bhalf\b", re.IGNORECASE)
 
 
 @cause(
@@ -111,8 +112,8 @@ _STATEMENT = {
     "reserved-tokens": "the answer is made of tokens that no text has",
 }
 _SIGNS = ("not-a-number", "runs-of-one-sign", "reserved-tokens", "scores-nothing", "says-damaged", REPETITION.name, "junk", "undecodable")  # fmt: skip
-_RUN = re.compile(r"!{12,400}")
-_SPEAKS_OF_ANSWERS = re.compile(
+_RUN = lazy_pattern(r"!{12,400}")
+_SPEAKS_OF_ANSWERS = lazy_pattern(
     r"\b(?:answer|output|response|repl(?:y|ies)|completion|generat\w{1,6}|returns?|turns? into|content|assistant|chat|token)",
     re.IGNORECASE,
 )
@@ -259,9 +260,11 @@ _FULL_PRECISION = (
 """What the web interfaces of Stable Diffusion offer where float16 overflows; --disable-nan-check only hides it."""
 
 
-_SMALL_CACHE = re.compile(r"kv[-_]cache[-_]dtype[\"']?[= :]{1,3}[\"']?(?:fp8|int8|fp4|nvfp4|turboquant)", re.IGNORECASE)
+_SMALL_CACHE = lazy_pattern(
+    r"kv[-_]cache[-_]dtype[\"']?[= :]{1,3}[\"']?(?:fp8|int8|fp4|nvfp4|turboquant)", re.IGNORECASE
+)
 _PLAIN_CACHE = Remedy(kind="flag", name="--kv-cache-dtype", value="auto", summary="A cache in the model's own number format: an 8-bit one needs scales that many checkpoints do not bring", cost="twice the memory for the cache", is_sure=False, rank=0)  # fmt: skip
-_ATTENTION = re.compile(r"attention[-_ ]?backend|flash[-_ ]?att|flash_?infer|TRITON_ATTN|FLASH_ATTN|\bfa[234]\b|\bmla\b|\bsinks?\b|sliding[-_ ]window", re.IGNORECASE)  # fmt: skip
+_ATTENTION = lazy_pattern(r"attention[-_ ]?backend|flash[-_ ]?att|flash_?infer|TRITON_ATTN|FLASH_ATTN|\bfa[234]\b|\bmla\b|\bsinks?\b|sliding[-_ ]window", re.IGNORECASE)  # fmt: skip
 
 
 def _is_named(component: str | None, engine: str) -> bool:

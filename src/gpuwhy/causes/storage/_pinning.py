@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import says
 
 _ENOMEM = r"(?:Cannot allocate memory|\berrno[ =:]{1,3}12\b|\[12\]|\bENOMEM\b|\(12\)|Out of memory|error 12\b)"
@@ -15,9 +16,9 @@ VERBS = says(
 )  # fmt: skip
 """Registration of memory, or of the queues that are pinned themselves, with ENOMEM."""
 SIGNS = (VERBS,)
-_VALUE = re.compile(r"^\s{0,4}(?P<number>\d{1,20})\s{0,4}(?P<unit>bytes|B|kB|KiB|KB|K|MB|MiB|M|GB|GiB|G)?\b", re.IGNORECASE)  # fmt: skip
+_VALUE = lazy_pattern(r"^\s{0,4}(?P<number>\d{1,20})\s{0,4}(?P<unit>bytes|B|kB|KiB|KB|K|MB|MiB|M|GB|GiB|G)?\b", re.IGNORECASE)  # fmt: skip
 _UNITS = {"": 1, "bytes": 1, "b": 1, "k": 1 << 10, "kb": 1 << 10, "kib": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "mib": 1 << 20, "g": 1 << 30, "gb": 1 << 30, "gib": 1 << 30}  # fmt: skip
-_UNLIMITED = re.compile(r"unlimited|infinity|^-1$|18446744073709551615", re.IGNORECASE)
+_UNLIMITED = lazy_pattern(r"unlimited|infinity|^-1$|18446744073709551615", re.IGNORECASE)
 
 
 def limit_in_bytes(said: str) -> int | str | None:

@@ -9,6 +9,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import says
 from gpuwhy.model.evidence import Evidence
 from gpuwhy.model.fact import Fact
@@ -24,18 +25,18 @@ NO_SPACE = says(
 )  # fmt: skip
 """ENOSPC and its like in the words of C, Python, Rust, Go, Node, SQLite and Windows."""
 
-_SHARED = re.compile(
+_SHARED = lazy_pattern(
     r"/dev/shm\b|shm\.h|shmutils\.cc|\bshm\.cc\b|posix_fallocate|</torch_\d|/psm_|/nccl-|nccl-shm|shared[ -]memory|shm_open|\bshmget|plasma|/sem\.|sem_open|SemLock|vader_segment|shm_broadcast|\bshm\b", re.IGNORECASE
 )  # fmt: skip
 _SHARED_FRAMES = ("multiprocessing/shared_memory.py", "multiprocessing/heap.py", "multiprocessing/synchronize.py", "shm_broadcast.py", "shm_object_storage.py", "torch/multiprocessing/reductions.py", "python_backend/")  # fmt: skip
-_SHARED_CODE = re.compile(r"_posixshmem|SemLock|_new_shared|_share_filename|_share_memory|shm_open|shared_memory\.")
-_OTHER = re.compile(
+_SHARED_CODE = lazy_pattern(r"_posixshmem|SemLock|_new_shared|_share_filename|_share_memory|shm_open|shared_memory\.")
+_OTHER = lazy_pattern(
     r"inotify|fsnotify|file watchers|watch(?:es|ing)\b|/sys/fs/cgroup|cgroup.{0,60}no space|semget|msgget|\bbpf\b|epoll_ctl|keyctl|ibv_\w{2,30}|no space left in (?:vector|buffer|context)|KV cache", re.IGNORECASE
 )  # fmt: skip
 """ENOSPC of the kernel's tables: watches, control groups, semaphores, epoll. No disk is full."""
-_WHERE = re.compile(rf"(?<![\w.)]){_PATH}")
-_SOURCE = re.compile(r"\.(?:py|cc|cpp|cu|h|go|rs):\d{1,6}:?\Z")
-_WRITES = re.compile(r"(?:write|mkdir|open|create|copy|copying|extract\w{0,4}|creating|writing|saving|to|file|path|location)\b[^/\n~]{0,30}(?P<path>(?:/|~/)[\w.@+=:~-]{1,80}/[\w./@+=:~-]{1,300})")  # fmt: skip
+_WHERE = lazy_pattern(rf"(?<![\w.)]){_PATH}")
+_SOURCE = lazy_pattern(r"\.(?:py|cc|cpp|cu|h|go|rs):\d{1,6}:?\Z")
+_WRITES = lazy_pattern(r"(?:write|mkdir|open|create|copy|copying|extract\w{0,4}|creating|writing|saving|to|file|path|location)\b[^/\n~]{0,30}(?P<path>(?:/|~/)[\w.@+=:~-]{1,80}/[\w./@+=:~-]{1,300})")  # fmt: skip
 
 
 class Space(Struct, frozen=True):

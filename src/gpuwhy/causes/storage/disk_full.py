@@ -9,6 +9,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.storage import _space as space
@@ -31,23 +32,23 @@ class Holder(Struct, frozen=True):
 
 
 _HOLDERS = (
-    Holder("docker", re.compile(r"/var/lib/(?:docker|containerd|containers)|failed to register layer|failed to (?:extract|pull|copy|export|solve|unpack)|GetImageBlob|overlay2|\bdocker (?:pull|build|load|run)\b|ImagePull|buildkit|Error (?:response from daemon|processing tar file|committing)|containers/storage", re.IGNORECASE), "", "docker data-root"),
-    Holder("pod", re.compile(r"ephemeral[- ](?:local )?storage|DiskPressure|\bevict", re.IGNORECASE), "", "ephemeral-storage"),
-    Holder("ollama", re.compile(r"\.ollama\b|ollama/models|ollama (?:pull|create|run)\b", re.IGNORECASE), "OLLAMA_MODELS", "model volume"),
-    Holder("pip", re.compile(r"\bpip\d?\b|Could not install packages|\buv (?:pip|sync|add)\b|\.whl\b|wheel", re.IGNORECASE), "TMPDIR", "temporary files"),
-    Holder("saving", re.compile(r"[Ee]rror while serializing|PytorchStreamWriter|inline_container|torch\.save|save_pretrained|save_file\b|saving (?:the )?(?:model|checkpoint)", re.IGNORECASE), "", "output volume"),
-    Holder("ray", re.compile(r"/tmp/ray|raylet|object_spilling|file_system_monitor|object store", re.IGNORECASE), "RAY_TMPDIR", "/tmp/ray"),
-    Holder("vllm", re.compile(r"\.cache/vllm\b|VLLM_CACHE_ROOT", re.IGNORECASE), "VLLM_CACHE_ROOT", "vllm cache"),
-    Holder("hub", re.compile(r"huggingface|hf_hub|hf_xet|hf_transfer|snapshot_download|models--|\bxet\b|CAS service|blobs/|safetensors|modelscope|file_download|Fetching \d", re.IGNORECASE), "HF_HOME", "cache volume"),
-    Holder("triton", re.compile(r"triton/runtime/cache|\.triton\b|TRITON_CACHE", re.IGNORECASE), "TRITON_CACHE_DIR", "triton cache"),
-    Holder("inductor", re.compile(r"torchinductor|_inductor|torch_compile_cache", re.IGNORECASE), "TORCHINDUCTOR_CACHE_DIR", "inductor cache"),
-    Holder("flashinfer", re.compile(r"\.cache/flashinfer|flashinfer/jit", re.IGNORECASE), "FLASHINFER_WORKSPACE_BASE", "flashinfer cache"),
-    Holder("extensions", re.compile(r"torch_extensions|cpp_extension", re.IGNORECASE), "TORCH_EXTENSIONS_DIR", "torch_extensions"),
-    Holder("checkpoint", re.compile(r"PytorchStreamWriter|checkpoint|torch\.save|save_pretrained|\.pt\b|serialization\.py|engine\.plan|rank\d\.engine", re.IGNORECASE), "", "output volume"),
-    Holder("temporary", re.compile(r"(?:^|[\s'\"=<])/(?:var/)?tmp\b|tempfile|nvcc|cicc|tmpxft|ld: |cc1plus|temporary", re.IGNORECASE), "TMPDIR", "temporary files"),
+    Holder("docker", lazy_pattern(r"/var/lib/(?:docker|containerd|containers)|failed to register layer|failed to (?:extract|pull|copy|export|solve|unpack)|GetImageBlob|overlay2|\bdocker (?:pull|build|load|run)\b|ImagePull|buildkit|Error (?:response from daemon|processing tar file|committing)|containers/storage", re.IGNORECASE), "", "docker data-root"),
+    Holder("pod", lazy_pattern(r"ephemeral[- ](?:local )?storage|DiskPressure|\bevict", re.IGNORECASE), "", "ephemeral-storage"),
+    Holder("ollama", lazy_pattern(r"\.ollama\b|ollama/models|ollama (?:pull|create|run)\b", re.IGNORECASE), "OLLAMA_MODELS", "model volume"),
+    Holder("pip", lazy_pattern(r"\bpip\d?\b|Could not install packages|\buv (?:pip|sync|add)\b|\.whl\b|wheel", re.IGNORECASE), "TMPDIR", "temporary files"),
+    Holder("saving", lazy_pattern(r"[Ee]rror while serializing|PytorchStreamWriter|inline_container|torch\.save|save_pretrained|save_file\b|saving (?:the )?(?:model|checkpoint)", re.IGNORECASE), "", "output volume"),
+    Holder("ray", lazy_pattern(r"/tmp/ray|raylet|object_spilling|file_system_monitor|object store", re.IGNORECASE), "RAY_TMPDIR", "/tmp/ray"),
+    Holder("vllm", lazy_pattern(r"\.cache/vllm\b|VLLM_CACHE_ROOT", re.IGNORECASE), "VLLM_CACHE_ROOT", "vllm cache"),
+    Holder("hub", lazy_pattern(r"huggingface|hf_hub|hf_xet|hf_transfer|snapshot_download|models--|\bxet\b|CAS service|blobs/|safetensors|modelscope|file_download|Fetching \d", re.IGNORECASE), "HF_HOME", "cache volume"),
+    Holder("triton", lazy_pattern(r"triton/runtime/cache|\.triton\b|TRITON_CACHE", re.IGNORECASE), "TRITON_CACHE_DIR", "triton cache"),
+    Holder("inductor", lazy_pattern(r"torchinductor|_inductor|torch_compile_cache", re.IGNORECASE), "TORCHINDUCTOR_CACHE_DIR", "inductor cache"),
+    Holder("flashinfer", lazy_pattern(r"\.cache/flashinfer|flashinfer/jit", re.IGNORECASE), "FLASHINFER_WORKSPACE_BASE", "flashinfer cache"),
+    Holder("extensions", lazy_pattern(r"torch_extensions|cpp_extension", re.IGNORECASE), "TORCH_EXTENSIONS_DIR", "torch_extensions"),
+    Holder("checkpoint", lazy_pattern(r"PytorchStreamWriter|checkpoint|torch\.save|save_pretrained|\.pt\b|serialization\.py|engine\.plan|rank\d\.engine", re.IGNORECASE), "", "output volume"),
+    Holder("temporary", lazy_pattern(r"(?:^|[\s'\"=<])/(?:var/)?tmp\b|tempfile|nvcc|cicc|tmpxft|ld: |cc1plus|temporary", re.IGNORECASE), "TMPDIR", "temporary files"),
 )  # fmt: skip
-_ANY = Holder("", re.compile("$^"), "", "volume")
-_WARNED = re.compile(r"expected file size is: (?P<need>[\d.]{1,16}) MB\.? .{0,400}?only has (?P<has>[\d.]{1,16}) MB free", re.IGNORECASE)  # fmt: skip
+_ANY = Holder("", lazy_pattern("$^"), "", "volume")
+_WARNED = lazy_pattern(r"expected file size is: (?P<need>[\d.]{1,16}) MB\.? .{0,400}?only has (?P<has>[\d.]{1,16}) MB free", re.IGNORECASE)  # fmt: skip
 
 
 @cause(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.container import _place as place
@@ -21,17 +22,17 @@ _ROOMY = 1 * space.GIB
 _SMALL = 1 * space.GIB
 _TIGHT = 32 * space.MIB
 _DEFAULT = 64 * space.MIB
-_SIZE = re.compile(r"\(size (?P<size>\d{3,15})\)|to (?P<to>\d{3,15}) bytes|requested size \(?(?P<asked>\d{3,15})|of size (?P<of>\d{3,15})")  # fmt: skip
-_STALE = re.compile(r"worked (?:before|yesterday|days|for)|after (?:a |several |some )?(?:crash|restart)|stale|left[- ]?over|leftover|previous run", re.IGNORECASE)  # fmt: skip
+_SIZE = lazy_pattern(r"\(size (?P<size>\d{3,15})\)|to (?P<to>\d{3,15}) bytes|requested size \(?(?P<asked>\d{3,15})|of size (?P<of>\d{3,15})")  # fmt: skip
+_STALE = lazy_pattern(r"worked (?:before|yesterday|days|for)|after (?:a |several |some )?(?:crash|restart)|stale|left[- ]?over|leftover|previous run", re.IGNORECASE)  # fmt: skip
 _MAP_WEIGHTS = ("ollama", "llama.cpp")
 """They map their model file and share no memory: a bus error of theirs is that of the file or its disk."""
-_ON_CHIP = re.compile(
+_ON_CHIP = lazy_pattern(
     r"out of resource|per[- ]block|dynamic|\bsmem\b|\bkernel\b|cudaFunc|Hardware limit|carve-?out|multiprocessor",
     re.IGNORECASE,
 )
 """Shared memory of a GPU's multiprocessors: another thing of the same name."""
-_GUESSED = re.compile(r"possible|might be", re.IGNORECASE)
-_GIVEN = re.compile(
+_GUESSED = lazy_pattern(r"possible|might be", re.IGNORECASE)
+_GIVEN = lazy_pattern(
     r"\b(?:run|create)\b.{0,400}--(?:shm-size|ipc)[= ]|^\s{0,12}--(?:shm-size|ipc)[= ]|shm_size:|ipc: ?[\"']?host|medium: ?[\"']?Memory",
     re.IGNORECASE,
 )

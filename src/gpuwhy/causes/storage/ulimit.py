@@ -7,6 +7,7 @@ import re
 from msgspec import Struct
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.container import _place as place
@@ -17,7 +18,7 @@ from gpuwhy.model.fact import Fact
 from gpuwhy.model.finding import Certainty, Link, Missing, RuledOut, Verdict
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
-_THREADS_OUT = re.compile(r"\bulimit|RLIMIT_NPROC|max user processes|pids?[ .-]?(?:limit|max|cgroup)|TasksMax", re.IGNORECASE)  # fmt: skip
+_THREADS_OUT = lazy_pattern(r"\bulimit|RLIMIT_NPROC|max user processes|pids?[ .-]?(?:limit|max|cgroup)|TasksMax", re.IGNORECASE)  # fmt: skip
 
 
 class Limit(Struct, frozen=True):

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.host import Environment, Torch
 from gpuwhy.model.remedy import Remedy
@@ -29,13 +30,13 @@ PUBLISHES_WHEELS = frozenset(
 """Components whose project publishes wheels that need no compiler, per torch and CUDA release."""
 ARCH_VARIABLES = ("TORCH_CUDA_ARCH_LIST", "FLASHINFER_CUDA_ARCH_LIST", "CMAKE_CUDA_ARCHITECTURES", "CUDAARCHS")
 
-_SOURCE_BUILD = re.compile(
+_SOURCE_BUILD = lazy_pattern(
     r"setup\.py|pyproject\.toml|\bcmake\b|CMake|pip3? (?:install|wheel)|[Bb]uilding wheel|Failed to build|\bmake(?:\[\d+\])?: \*\*\*"
     r"|\bcsrc/|egg_info|subprocess-exited-with-error|\bpython -m build\b|\buv (?:pip|sync)|Dockerfile|build_ext|bdist_wheel"
 )
-_DEEPGEMM_CHECK = re.compile(r"Assertion error \(\S{0,100}csrc/(?:\S{0,60}/)?jit")
+_DEEPGEMM_CHECK = lazy_pattern(r"Assertion error \(\S{0,100}csrc/(?:\S{0,60}/)?jit")
 """DeepGEMM's host checks print the source file they stand in, and nothing else."""
-_CONTAINER = re.compile(
+_CONTAINER = lazy_pattern(
     r"\bdocker\b|\bpodman\b|Dockerfile|\bkubectl\b|\bkubernetes\b|\bpod/|containerd|^[\w.-]{2,60}-\d+ +\| |\bruntime image\b|/usr/local/lib/python3\.\d+/dist-packages",
     re.IGNORECASE,
 )

@@ -6,6 +6,8 @@ import re
 
 import msgspec
 
+from gpuwhy.causes._lazy_patterns import lazy_pattern
+
 
 class JitCache(msgspec.Struct, frozen=True):
     """A cache. ``variable`` moves it; ``component`` writes it; ``name`` is what a user calls it."""
@@ -45,10 +47,10 @@ _KNOWN: tuple[tuple[str, JitCache], ...] = (
 """By a part of the path; the first that fits. Variables and places: read in the libraries' released sources."""
 _INSIDE_PACKAGES = ("flashinfer-cubin", "aiter")
 """Caches that lie in the installed package itself."""
-_COMPILED = tuple((re.compile(pattern, re.IGNORECASE), cache) for pattern, cache in _KNOWN)
-_SOME_CACHE = re.compile(r"(?:^|/)\.?(?:cache|local/share|config)(?:/|$)|[_-]cache(?:/|$)|/jit(?:/|$)", re.IGNORECASE)
+_COMPILED = tuple((lazy_pattern(pattern, re.IGNORECASE), cache) for pattern, cache in _KNOWN)
+_SOME_CACHE = lazy_pattern(r"(?:^|/)\.?(?:cache|local/share|config)(?:/|$)|[_-]cache(?:/|$)|/jit(?:/|$)", re.IGNORECASE)
 _CACHE_CODE: tuple[tuple[re.Pattern[str], JitCache], ...] = tuple(
-    (re.compile(pattern), next(cache for _, cache in _KNOWN if cache.name == name))
+    (lazy_pattern(pattern), next(cache for _, cache in _KNOWN if cache.name == name))
     for pattern, name in (
         (r"flashinfer/(?:jit/cubin_loader|artifacts)\.py", "flashinfer cubins"),
         (r"flashinfer/(?:jit|compilation_context|aot)", "flashinfer"),

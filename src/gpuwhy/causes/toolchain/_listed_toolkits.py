@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import Sign, says
 
 LISTED: Sign = says(
@@ -20,7 +19,7 @@ LISTED: Sign = says(
     r"|(?P<told>/usr/local/cuda-\d{1,2}\.\d)[`'\"/]{0,2} (?:exists\b|(?:is|was)(?: also| already| both| still)? (?:installed|present|available|there)\b)"
     r"|(?<!not )(?<!never )\b(?:installed|located|lives?|sits?) (?:in|at|under|to) [`'\"]{0,2}(?P<told2>/usr/local/cuda-\d{1,2}\.\d)",
 )
-_RELEASE = re.compile(r"cuda-(\d{1,2}\.\d)")
+_RELEASE = lazy_pattern(r"cuda-(\d{1,2}\.\d)")
 _ROOTS = "/usr/local/cuda-"
 
 

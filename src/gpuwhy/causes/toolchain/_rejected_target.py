@@ -11,12 +11,13 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import Sign, says
 from gpuwhy.knowledge import toolkits
 from gpuwhy.model.fact import Unknown
 from gpuwhy.model.host import Gpus, Resolution, Toolkits
 
-OFFERS_TO_LEAVE_OUT = re.compile(r"\bset (?P<variable>[A-Z][A-Z_0-9]{3,60})=1 to (?:disable|skip)")
+OFFERS_TO_LEAVE_OUT = lazy_pattern(r"\bset (?P<variable>[A-Z][A-Z_0-9]{3,60})=1 to (?:disable|skip)")
 """A build of several targets that lets one be left out: it is then not this GPU's."""
 SIGNS: tuple[Sign, ...] = (
     says(

@@ -11,6 +11,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._signs import Sign, says
 
 HEADER_MISSING: Sign = says(
@@ -73,7 +74,7 @@ _PACKAGES: tuple[tuple[str, str], ...] = (
     ),
     (r"device_\w+\.h|host_defines\.h|cuComplex\.h|math_constants\.h|sm_\d\d_\w+\.hp?p?", _CUDART),
 )
-_HEADERS = tuple((re.compile(pattern), package) for pattern, package in _PACKAGES)
+_HEADERS = tuple((lazy_pattern(pattern), package) for pattern, package in _PACKAGES)
 
 LIBRARIES = {
     "cudart": _CUDART,

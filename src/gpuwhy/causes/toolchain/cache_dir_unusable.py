@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.toolchain import _jit_caches as caches
@@ -19,7 +20,7 @@ from gpuwhy.model.remedy import NotARemedy, Remedy
 
 _PATH = r"['\"`\[]?(?P<path>(?:[A-Za-z]:[\\/]|~|\.{0,2}/)[^'\"`\]\n:]{0,400})"
 
-_TEMPORARY = re.compile(r"/(?:var/)?tmp/|/dev/shm/")
+_TEMPORARY = lazy_pattern(r"/(?:var/)?tmp/|/dev/shm/")
 """Where JIT compilers link what they load; a .so that fails elsewhere belongs to an installed package."""
 
 

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.model.evidence import Evidence
@@ -18,16 +19,16 @@ GIB = 1 << 30
 MEMORY_PER_JOB = 8 * GIB
 """What one nvcc with its cicc takes at the peak for templates such as CUTLASS and flash-attention (reported: 4 to 12 GiB)."""
 _TOOLS = r"(?:nvcc|cicc|cudafe\+\+|ptxas|fatbinary|nvlink|cc1plus|cc1|lto1|g\+\+|gcc|c\+\+|clang\+\+|clang|ld|rustc|ninja|make|cmake|hipcc)"
-_BUILD_NEAR = re.compile(
+_BUILD_NEAR = lazy_pattern(
     r"\bnvcc\b|\bcicc\b|\bninja\b|\[\d+/\d+\]|Building (?:CUDA|CXX|wheel|extension)|setup\.py|cmake|\.cu\.o\b|\.cuda\.o\b|(?-i:FAILED: )|cc1plus"
     r"|pip install|Compiling objects|Error building extension|allowing ninja to set|MAX_JOBS",
     re.IGNORECASE,
 )
-_CMAKE_NEAR = re.compile(
+_CMAKE_NEAR = lazy_pattern(
     r"CMakeFiles|cmake --build|Building CUDA object|\[ *\d+%\]|gmake|make\[|build\.py|build\.sh", re.IGNORECASE
 )
-_OF_A_BUILD_TOOL = re.compile(r"FAILED:|\*\*\* |(?:nvcc|gcc|g\+\+|c\+\+|ninja|cmake)['\"]", re.ASCII)
-_NO_MEMORY = re.compile(r"allocat|out of memory|memory exhausted|heap space|bad_alloc|paging file", re.IGNORECASE)
+_OF_A_BUILD_TOOL = lazy_pattern(r"FAILED:|\*\*\* |(?:nvcc|gcc|g\+\+|c\+\+|ninja|cmake)['\"]", re.ASCII)
+_NO_MEMORY = lazy_pattern(r"allocat|out of memory|memory exhausted|heap space|bad_alloc|paging file", re.IGNORECASE)
 
 
 class Kill(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.causes.toolchain import _jit_caches as caches
@@ -20,11 +21,11 @@ from gpuwhy.model.loading import Loadings
 from gpuwhy.model.remedy import NotARemedy, Remedy, Survives
 
 _SO = r"(?<![^\s'\"(])(?P<path>(?:[A-Za-z]:)?[^\s'\"():]{1,500}\.(?:so|pyd|cubin|dll)(?:\.[\w.]{1,40})?)"
-_COMPILER = re.compile(
+_COMPILER = lazy_pattern(
     r"\b(?:nvcc|cicc|cudafe\+\+|ptxas|cc1plus|cc1|ninja|g\+\+|c\+\+|gcc|clang|compile_worker|cl\.exe)\b", re.IGNORECASE
 )
-_INTERRUPTED = re.compile(r"KeyboardInterrupt|SIGINT|\^C|py-spy|Thread 0x|Timeout|timed out", re.IGNORECASE)
-_NOBODY_WORKS = re.compile(
+_INTERRUPTED = lazy_pattern(r"KeyboardInterrupt|SIGINT|\^C|py-spy|Thread 0x|Timeout|timed out", re.IGNORECASE)
+_NOBODY_WORKS = lazy_pattern(
     r"held by process \d{1,10}(?:, which is no longer there| \(.{0,100}?\), state [TtZ] |.{0,200}, 0\.0\d s of CPU in \d{1,3}\.\d s, no compiler runs below it)|(?:no process|may look into) has it open"
 )
 """What the line of a lock says when its holder is gone, stopped or idle, or when it has none."""
@@ -198,7 +199,7 @@ def _leftover(
     return Leftover(match, kind, path, by_path)
 
 
-_OLDER_RUN_TIME = re.compile(
+_OLDER_RUN_TIME = lazy_pattern(
     r"(?:conda|mamba|miniforge|/envs/|\.venv).{0,200}/libstdc\+\+\.so\S{0,12}: version `(?:GLIBCXX|CXXABI)_"
 )
 """An environment's own libstdc++ is loaded, older than the system's, by whose compiler the entry was made: it is no stranger."""

@@ -7,6 +7,7 @@ import re
 import msgspec
 
 from gpuwhy.causes._case import Case, Match, derived, inferred
+from gpuwhy.causes._lazy_patterns import lazy_pattern
 from gpuwhy.causes._registry import Judgement, cause
 from gpuwhy.causes._signs import says
 from gpuwhy.knowledge import capability as capabilities
@@ -19,11 +20,11 @@ from gpuwhy.model.host import Environment, Gpus, Packages, Toolkits, Torch
 from gpuwhy.model.remedy import NotARemedy, Remedy
 
 PTXAS, SECOND_PTXAS = "TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH"
-_TRITON_NEAR = re.compile(
+_TRITON_NEAR = lazy_pattern(
     r"PTX codegen error|PTXASError|\btriton\b|`ptxas`|torch/_inductor|Repro command", re.IGNORECASE
 )
-_XLA_NEAR = re.compile(r"\bxla\b|jaxlib|tensorflow|gpu_asm_compiler|ptxas returned an error", re.IGNORECASE)
-_NVCC_NEAR = re.compile(r"\bnvcc\b|--generate-dependencies-with-compile|\.cuda\.o\b|\bcicc\b|ninja:", re.IGNORECASE)
+_XLA_NEAR = lazy_pattern(r"\bxla\b|jaxlib|tensorflow|gpu_asm_compiler|ptxas returned an error", re.IGNORECASE)
+_NVCC_NEAR = lazy_pattern(r"\bnvcc\b|--generate-dependencies-with-compile|\.cuda\.o\b|\bcicc\b|ninja:", re.IGNORECASE)
 
 
 class Refusal(msgspec.Struct, frozen=True):
