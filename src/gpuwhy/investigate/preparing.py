@@ -13,8 +13,8 @@ def prepare() -> None:
 def _load() -> None:
     from gpuwhy.causes import catalogue
     from gpuwhy.diagnosis import sign_literals
-    from gpuwhy.investigate import agreeing, failing_condition, replaying
+    from gpuwhy.investigate import collected
 
     catalogue()
     sign_literals()
-    del agreeing, failing_condition, replaying
+    del collected

@@ -6,17 +6,11 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from gpuwhy.diagnosis import completed, sign_literals
-from gpuwhy.investigate.binaries_asked import binary_facts, judged_again
-from gpuwhy.investigate.collected_logs import logs_of, unit_of
-from gpuwhy.investigate.concluding import conclude
-from gpuwhy.investigate.examined_service import expect_inside, expect_written, notes_on_named, notes_on_services
-from gpuwhy.investigate.log import diagnose_logs, judged
-from gpuwhy.investigate.model_asked import model_facts
+from gpuwhy.diagnosis import sign_literals
+from gpuwhy.investigate.examined_service import expect_inside, expect_written
+from gpuwhy.investigate.log import diagnose_logs
 from gpuwhy.investigate.preparing import prepare
-from gpuwhy.investigate.record import Record
-from gpuwhy.investigate.source import Questioner, confirmed
-from gpuwhy.logs import facts_in, find_events, read_stream
+from gpuwhy.logs import find_events, read_stream
 from gpuwhy.model.diagnosis import Diagnosis
 from gpuwhy.model.event import Log
 from gpuwhy.model.fact import Facts
@@ -25,13 +19,9 @@ from gpuwhy.snapshot import (
     Session,
     Snapshot,
     decode,
-    denials,
-    facts_of,
-    failing_services,
     is_snapshot,
 )
 from gpuwhy.snapshot.collecting import DEADLINE, TIMEOUT
-from gpuwhy.snapshot.containers import container_notes
 from gpuwhy.snapshot.document import Excerpt
 from gpuwhy.targets import Ask, FileTarget, HostTarget, Reply, Target, TargetError
 
@@ -92,11 +82,17 @@ def examine(
         return _of_file(target, unit, logs, facts)
     if not isinstance(target, HostTarget):
         raise TargetError(f"{target.name} is no place that can be examined")
+    # these modules are of no use to a log alone, which does not wait for them
+    from gpuwhy.investigate.collected import diagnosed
+
     with Session(target, unit, timeout, pid) as session:
         prepare()
         snapshot = session.collect(on_probe, deadline)
+        # loaded meanwhile; a log alone, which has no use for it, does not wait for it
+        from gpuwhy.investigate.collected import diagnosed
+
         expect_inside(snapshot, target.name)
-        diagnosis = _diagnosed(snapshot, session, logs, facts, target.name)
+        diagnosis = diagnosed(snapshot, session, logs, facts, target.name)
         return Examination(diagnosis, session.snapshot)
 
 
@@ -105,9 +101,11 @@ def _of_file(target: FileTarget, unit: str, logs: Sequence[Log], facts: Facts | 
         try:
             begun = stream.read(SNAPSHOT_HEAD)
             if is_snapshot(begun):
+                from gpuwhy.investigate.collected import diagnosed
+
                 snapshot = decode(begun + stream.read(), target.name)
                 expect_written(snapshot, unit, target.name)
-                return Examination(_diagnosed(snapshot, Excerpts(snapshot), logs, facts, target.name), snapshot)
+                return Examination(diagnosed(snapshot, Excerpts(snapshot), logs, facts, target.name), snapshot)
             name = target.name if target.name != "-" else "standard input"
             log = read_stream(stream, name, sign_literals(), begun)
         except OSError as error:
@@ -131,85 +129,6 @@ def _as_logged(unit: str, logs: Sequence[Log], where: str) -> str:
         f"{where} tells nothing of {unit}: it speaks of {', '.join(sorted(named)[:5])}",
         "Leave --unit out, or name one of these.",
     )
-
-
-def _diagnosed(
-    snapshot: Snapshot, source: Questioner, more: Sequence[Log], given: Facts | None, where: str
-) -> Diagnosis:
-    record = Record()
-    for probe in snapshot.probes:
-        record.add(
-            f"probe {probe.name}",
-            ", ".join(probe.sources[:6]) or probe.subject,
-            probe.status,
-            probe.reason or "; ".join(probe.remarks),
-            duration=probe.duration,
-        )
-    # read only where there is a target: a log alone does not wait for these modules
-    from gpuwhy.investigate import hangs
-
-    unit = unit_of(snapshot)
-    look = hangs.look_named(snapshot, source, record)
-    logs = hangs.of_this_life([*logs_of(snapshot), *more], look, unit)
-    known = Facts()
-    for log in logs:
-        known = known.merged(facts_in(log))
-    known = known.merged(facts_of(snapshot))
-    if given is not None:
-        known = known.merged(given)
-        record.add("what is known of the host", "facts given by hand", "ok", f"{len(given)} facts")
-    incident, judgement, dating = judged(logs, known, record, unit)
-    facts = dating.facts
-    if look is None:
-        look = hangs.look_at_silent(snapshot, incident, source, record)
-    if look is not None and hangs.is_of_now(incident, look):
-        return hangs.concluded(where, look, incident, facts, record, [*_notes(snapshot), *dating.notes])
-    of_binaries = binary_facts(incident, judgement, snapshot, completed(facts), source, record)
-    if len(of_binaries):
-        facts = facts.merged(of_binaries).merged(given or Facts())
-        judgement = judged_again(incident, judgement, facts, of_binaries, record)
-    of_model = model_facts(judgement, completed(facts), source, record, is_kept=isinstance(source, Session))
-    if len(of_model):
-        facts = facts.merged(of_model).merged(given or Facts())
-        judgement = judged_again(incident, judgement, facts, of_model, record, "of the model")
-    judgement = confirmed(judgement, source, record)
-    # read only where there is a target to ask: a log alone does not wait for these modules
-    from gpuwhy.investigate.agreeing import weighed, with_proof
-    from gpuwhy.investigate.failing_condition import examined
-    from gpuwhy.investigate.replaying import with_replay
-
-    answer = examined(incident, facts, judgement, source, record)
-    answer = with_replay(answer, incident, completed(facts), source, record)
-    judgement = with_proof(weighed(judgement, answer, source), answer, incident)
-    return conclude(
-        where,
-        incident,
-        judgement,
-        completed(facts),
-        record,
-        is_examined=bool(judgement.findings) or _is_examined(snapshot),
-        notes=[*_notes(snapshot), *dating.notes],
-        source=answer,
-        waiting=look.waiting if look is not None else None,
-    )
-
-
-def _is_examined(snapshot: Snapshot) -> bool:
-    """Whether enough was seen to say "no failure": the service's own words, or its manager's."""
-    told = (snapshot.probe(name) for name in ("journal", "unit", "container_state", "service_log"))
-    return any(probe is not None and probe.status == "ok" for probe in told)
-
-
-def _notes(snapshot: Snapshot) -> list[str]:
-    notes = container_notes(snapshot)
-    notes += notes_on_services(failing_services(snapshot)) + notes_on_named(snapshot)
-    if not snapshot.is_complete:
-        notes.append("The collection ended early; what is missing was not looked at, and does not read as absent.")
-    for name in ("journal", "kernel_log", "gpus", "environment"):
-        probe = snapshot.probe(name)
-        if probe is not None and probe.status in ("timed out", "failed"):
-            notes.append(f"{name}: {probe.reason or probe.status} ({probe.status})")
-    return notes + denials(snapshot)
 
 
 class Excerpts:

@@ -9,7 +9,6 @@ from typing import Any
 
 import msgspec
 
-from gpuwhy.redaction import Redactor
 from gpuwhy.snapshot.document import SCHEMA_VERSION, Snapshot
 
 SUFFIX = ".gpuwhy"
@@ -62,6 +61,9 @@ def decode(data: bytes, name: str = "snapshot") -> Snapshot:
 
 def from_document(document: dict[str, Any], name: str = "snapshot") -> Snapshot:
     """A snapshot from its JSON value, redacted once more: it may come from a release that knew fewer secrets."""
+    # its patterns are many, and a log alone is no snapshot
+    from gpuwhy.redaction import Redactor
+
     redactor = Redactor()
     try:
         snapshot = msgspec.convert(redactor.value(document), Snapshot)
