@@ -181,8 +181,12 @@ def podman() -> Iterator[Engine]:
     engine = Engine("podman", variables)
     _remove_all(engine)
     import_image(engine)
-    yield engine
-    _remove_all(engine)
+    try:
+        yield engine
+    finally:
+        _remove_all(engine)
+        # podman mounts the folder of its layers on itself and leaves it so: nobody could remove the checkout
+        subprocess.run(["umount", str(folder / "storage" / "overlay")], stderr=subprocess.DEVNULL, check=False)
 
 
 def _answers(engine: Engine, daemon: subprocess.Popen[bytes]) -> bool:
