@@ -87,6 +87,9 @@ def compare(seed: int) -> bool:
     if "returned" in expected:
         shown = expected["returned"]
         expected["returned"] = shown if len(shown) <= 300 else shown[:299] + "…"
+        if found.get("returned") == "?":
+            # a list that holds itself is not shown: that it is returned is still a claim
+            expected["returned"] = "?"
     shown_call = f"seed {seed}\n{text.partition('def generated')[2]}\n{call}\n{result.outcome}"
     assert found == expected, shown_call
     return True
@@ -101,6 +104,21 @@ def test_a_random_program_ends_as_python_ends_it_or_the_replay_stops(seed: int) 
 def test_most_random_programs_are_decided() -> None:
     decided = [compare(seed) for seed in range(200)]
     assert sum(decided) > 120
+
+
+@pytest.mark.parametrize("value", ["re.search('(.)', 'a')", "5", "2.5", "None", "helper", "iter('ab')", "{}", "'abc'"])
+@pytest.mark.parametrize("targets", ["a, b", "a, *b"])
+def test_what_cannot_be_unpacked_is_refused_in_pythons_words(value: str, targets: str) -> None:
+    text = f"import re\n\n\ndef helper():\n    return 1\n\n\ndef generated():\n    try:\n        {targets} = {value}\n    except Exception as error:\n        return str(error)\n"  # fmt: skip
+    _, found = replayed(text, "generated()")
+    assert found
+    assert found == executed(text, "generated()")
+
+
+def test_a_message_never_names_a_type_of_the_replay_itself() -> None:
+    text = "class Child:\n    pass\n\n\ndef generated():\n    try:\n        return () + Child()\n    except Exception as error:\n        return str(error)\n"  # fmt: skip
+    result, found = replayed(text, "generated()")
+    assert isinstance(result.outcome, NotModelled) or found == executed(text, "generated()")
 
 
 @pytest.mark.soak

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins as python_builtins
+import re
 import sys
 import time
 from collections.abc import Iterable, Iterator
@@ -562,14 +563,20 @@ class Machine:
 
 
 def _names_the_replay(error: Exception) -> bool:
-    text = str(error)
-    return any(f"'{name}'" in text or f" {name} " in f" {text} " for name in _REPLAY_NAMES)
+    return _REPLAY_NAMES.search(str(error)) is not None
 
 
-_REPLAY_NAMES = tuple(
-    {each.__name__ for kind in REPLAYED for each in (kind, *kind.__subclasses__())}
-    | {"Path", "Field", "Lazy", "_Absent"}
+_REPLAY_NAMES = re.compile(
+    r"(?<!\w)(?:{})(?!\w)".format(
+        "|".join(
+            sorted(
+                {each.__name__ for kind in REPLAYED for each in (kind, *kind.__subclasses__())}
+                | {"Path", "Field", "Lazy", "_Absent"}
+            )
+        )
+    )
 )
+"""In any quotes: Python writes ``'X'`` in some messages and ``"X"`` in others."""
 
 
 def shown(value: Any) -> str:

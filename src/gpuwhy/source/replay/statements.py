@@ -16,6 +16,8 @@ from gpuwhy.source.replay.stops import (
     StopReplayError,
 )
 from gpuwhy.source.replay.values import (
+    REPLAYED,
+    Bound,
     Class,
     Frame,
     Function,
@@ -23,6 +25,8 @@ from gpuwhy.source.replay.values import (
     Inert,
     Instance,
     Lazy,
+    Module,
+    Native,
     Unknown,
 )
 
@@ -89,8 +93,7 @@ def _unpack(machine: Machine, target: ast.Tuple | ast.List, value: Any, frame: F
     starred = [number for number, each in enumerate(target.elts) if isinstance(each, ast.Starred)]
     wanted = len(target.elts)
     items: list[Any] = []
-    if isinstance(value, (bool, int, float, type(None))):
-        raise machine.error(TypeError(f"cannot unpack non-iterable {type(value).__name__} object"))
+    _refuse_single(machine, value)
     for item in machine.iterate(value):
         items.append(item)
         if len(items) > wanted and not starred:
@@ -105,6 +108,21 @@ def _unpack(machine: Machine, target: ast.Tuple | ast.List, value: Any, frame: F
         items = [*items[:first], items[first:last], *items[last:]]
     for each, item in zip(target.elts, items, strict=True):
         assign(machine, each.value if isinstance(each, ast.Starred) else each, item, frame)
+
+
+def _refuse_single(machine: Machine, value: Any) -> None:
+    """What has no items is refused in words of its own where it is unpacked."""
+    if isinstance(value, (Module, Function, Native, Bound)):
+        raise machine.error(TypeError(f"cannot unpack non-iterable {machine.type_name(value)} object"))
+    if not isinstance(value, REPLAYED):
+        try:
+            iter(value)
+        except TypeError:
+            try:
+                [*_] = value
+            except TypeError as error:
+                # Python's own, with the name that it has for the type
+                raise machine.error(error) from None
 
 
 def _delete(machine: Machine, node: ast.Delete, frame: Frame) -> None:
