@@ -115,6 +115,14 @@ def test_what_cannot_be_unpacked_is_refused_in_pythons_words(value: str, targets
     assert found == executed(text, "generated()")
 
 
+@pytest.mark.parametrize("base", ["", "(str)", "(int)", "(Exception)"])
+@pytest.mark.parametrize("shown", ["f'{P():>4}'", "format(P(), '>3')", "f'{P()}' == 'x'"])
+def test_an_instance_is_formatted_as_python_does_it_or_the_replay_stops(base: str, shown: str) -> None:
+    text = f"class P{base}:\n    pass\n\n\ndef generated():\n    try:\n        return {shown}\n    except Exception as error:\n        return str(error)\n"  # fmt: skip
+    result, found = replayed(text, "generated()")
+    assert isinstance(result.outcome, NotModelled) or found == executed(text, "generated()")
+
+
 def test_a_message_never_names_a_type_of_the_replay_itself() -> None:
     text = "class Child:\n    pass\n\n\ndef generated():\n    try:\n        return () + Child()\n    except Exception as error:\n        return str(error)\n"  # fmt: skip
     result, found = replayed(text, "generated()")

@@ -410,9 +410,21 @@ class Instance:
         method = self.method("__format__")
         if method is not None:
             return str(method(spec))
-        if isinstance(self.payload, (int, float)):
+        if isinstance(self.payload, (int, float, str)) and spec:
             return format(self.payload, spec)
-        return format(str(self), spec)
+        if spec and self._is_plain():
+            # object's own refuses every specification, in words that name the type
+            raise TypeError(f"unsupported format string passed to {self.cls.name}.__format__")
+        if spec:
+            raise NotModelledError(f"the format of an instance of {self.cls.name}")
+        return str(self)
+
+    def _is_plain(self) -> bool:
+        """Whether its classes are all of the replayed code, or those of exceptions: nothing formats it but object's own."""
+        natives = [base.native for base in self.cls.mro if base.native is not None]
+        if self.cls.flavour == "enum":
+            return False
+        return all(isinstance(native, type) and issubclass(native, BaseException) for native in natives)
 
     def __bool__(self) -> bool:
         for name in ("__bool__", "__len__"):
